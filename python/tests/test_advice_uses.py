@@ -33,7 +33,7 @@ from lasthop.advice import (
 )
 from lasthop.advice.judge import _source
 from lasthop.advice.selection import ladder, ladder_for_all, without_harm
-from lasthop.advice.trial import Outcome, Truth, gain_of
+from lasthop.advice.trial import TrialResult, Truth, gain_of
 from lasthop.advice.uses import mos, waiting
 from lasthop.advice.wording import by_availability
 from lasthop.core.paired_quantiles import Span
@@ -367,7 +367,7 @@ def test_what_is_tried_comes_from_the_registry(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_every_remedy_to_be_had_has_its_steps() -> None:
-    rates = remedies.Rates(4e6, 1e6)
+    rates = remedies.LinkRates(4e6, 1e6)
     for arm in remedies.arms("linux"):
         for part in remedies.deployment(arm, "linux", rates=rates).parts:
             built = part.effort == remedies.BUILD
@@ -461,7 +461,7 @@ def test_plans_are_what_their_programs_read(tmp_path: Path) -> None:
 
 
 def planned(arm: Arm, down_bps: float | None = 4e6, up_bps: float | None = 1e6) -> Any:
-    rates = remedies.Rates(down_bps, up_bps)
+    rates = remedies.LinkRates(down_bps, up_bps)
     return SimpleNamespace(title=arm.label, deployment=remedies.deployment(arm, "linux", rates=rates))
 
 
@@ -526,7 +526,7 @@ def test_a_trial_judges_by_the_measure_of_its_use() -> None:
     assert (gain_of(page, 4.0, math.nan), gain_of(call, math.nan, 4.0)) == (1.0, 0.0)
     truth = Truth.draw(np.random.default_rng(1))
     for measure, most in ((page, 0.05), (call, 0.3)):
-        right = [Outcome(truth, measure, "a", "b", by, 1.0, 1.0, 1.0).right for by in (most, 1.01 * most)]
+        right = [TrialResult(truth, measure, "a", "b", by, 1.0, 1.0, 1.0).right for by in (most, 1.01 * most)]
         assert right == [True, False]
 
 

@@ -18,8 +18,8 @@ from lasthop.papers.verdicts import (
     CANNOT_TELL,
     DIFFERS,
     QUANTIFIERS,
+    Measured,
     Part,
-    Quantity,
     Region,
     Unit,
     about_gain,
@@ -58,7 +58,7 @@ def shares(judge: Callable[[np.random.Generator], str], studies: int = STUDIES) 
 
 def printed_number(truth: float, runs: int) -> Counter[str]:
     region = within(PRINTED, MARGIN, "")
-    return shares(lambda g: verdict([Part(Quantity(g.normal(truth, 0.15 * truth, runs), "amount"), region)]))
+    return shares(lambda g: verdict([Part(Measured(g.normal(truth, 0.15 * truth, runs), "amount"), region)]))
 
 
 @pytest.mark.parametrize("runs", RUNS)
@@ -94,7 +94,7 @@ def test_fewer_runs_agree_less() -> None:
     assert agreeing[-1] > 0.95
 
 
-def _pair(truth: float, runs: int, generator: np.random.Generator) -> Quantity:
+def _pair(truth: float, runs: int, generator: np.random.Generator) -> Measured:
     fades = generator.lognormal(0.0, 0.3, runs)
     return ratio(truth * fades * generator.lognormal(0, 0.1, runs), fades * generator.lognormal(0, 0.1, runs))
 
@@ -189,16 +189,16 @@ def test_a_printed_run_is_judged_by_how_many_of_ours_are_like_it() -> None:
 
 
 def test_of_two_that_are_equal_none_is_better() -> None:
-    assert verdict([Part(Quantity(np.ones(50)), above())]) == CANNOT_TELL
+    assert verdict([Part(Measured(np.ones(50)), above())]) == CANNOT_TELL
     assert verdict([Part(calculated(1.0), above())]) == CANNOT_TELL
     assert verdict([Part(calculated(3.0), within(3.0, 0.0, ""))]) == AGREES
 
 
 def test_without_an_interval_nothing_can_be_told() -> None:
     for values in ([], [5.0]):
-        part = Part(Quantity(np.asarray(values)), within(5.0, 1.0, ""))
+        part = Part(Measured(np.asarray(values)), within(5.0, 1.0, ""))
         assert verdict([part]) == CANNOT_TELL
-        assert math.isnan(largest([part.quantity, Quantity(np.ones(3))]).low)
+        assert math.isnan(largest([part.quantity, Measured(np.ones(3))]).low)
     # Nor can a ratio to what may be zero.
     assert len(ratio(np.ones(20), np.zeros(20)).values) == 0
 
@@ -245,7 +245,7 @@ def test_a_rate_is_of_the_opportunities() -> None:
 
 def test_the_part_on_which_a_verdict_rests_is_told() -> None:
     region = within(5.0, 1.0, "4 to 6: as printed")
-    near, far = (Part(Quantity(np.array([x, x + 1, x + 2, x + 1])), region, label) for x, label in
+    near, far = (Part(Measured(np.array([x, x + 1, x + 2, x + 1])), region, label) for x, label in
                  ((3.0, "near"), (20.0, "far")))  # fmt: skip
     right = Part(calculated(5.0), region, "right")
     assert deciding([right, near])[0] is near
@@ -254,9 +254,9 @@ def test_the_part_on_which_a_verdict_rests_is_told() -> None:
     assert deciding([right, far], "some")[0] is right
     text = undecided([right, near])
     assert re.fullmatch(r"undecided: near: 2\.\d+ to 5\.\d+, n = 4 \(agrees if 4 to 6\)", text)
-    single = Part(Quantity(np.array([5.0])), region, "single")
+    single = Part(Measured(np.array([5.0])), region, "single")
     assert undecided([right, single]) == "undecided: single: no interval, n = 1 (agrees if 4 to 6)"
-    equal = Part(Quantity(np.full(10, 5.0)), region, "equal", Unit("kb/s", 1.0, 1))
+    equal = Part(Measured(np.full(10, 5.0)), region, "equal", Unit("kb/s", 1.0, 1))
     assert "equal: 5.0 kb/s in each run, too few runs" in undecided([right, equal])
 
 
@@ -276,6 +276,6 @@ def test_the_meanings_of_words_are_documented() -> None:
 
 def test_a_few_equal_runs_cannot_tell() -> None:
     for region in (within(5.0, 1.0, ""), above(6.0)):
-        assert verdict([Part(Quantity(np.full(10, 5.0)), region)]) == CANNOT_TELL
-    assert verdict([Part(Quantity(np.full(300, 5.0)), within(5.0, 1.0, ""))]) == AGREES
-    assert verdict([Part(Quantity(np.full(300, 5.0)), above(6.0))]) == DIFFERS
+        assert verdict([Part(Measured(np.full(10, 5.0)), region)]) == CANNOT_TELL
+    assert verdict([Part(Measured(np.full(300, 5.0)), within(5.0, 1.0, ""))]) == AGREES
+    assert verdict([Part(Measured(np.full(300, 5.0)), above(6.0))]) == DIFFERS

@@ -75,7 +75,7 @@ class Judge:
         self.made: int = 0
         self._seed, self._jobs, self._report = seed, jobs, report
         self._variants = 1 if link.is_certain else VARIANTS
-        self._rates = remedies.Rates(link.rate_bps, link.up_rate_bps)
+        self._rates = remedies.LinkRates(link.rate_bps, link.up_rate_bps)
 
     def use(self, name: str) -> Use:
         """Return a use by its name, of the sender, with runs that are short enough for the link's rate."""
@@ -162,7 +162,7 @@ class Judge:
         if use.upward and not self.link.knows_uplink_losses:
             changes = {**changes, "radio.uplink.channel": self._upward()}
         measure = settings.pop("metric", use.measures[-1].metric)
-        comparison = Race(
+        race = Race(
             use.scenario(self.link.scenario()),
             arms,
             baseline=self.now,
@@ -173,8 +173,8 @@ class Judge:
             variants=self._draws(use),
             **settings,
         )
-        self.made += comparison.run(self._jobs, lambda done: self._report(what, done))
-        return comparison
+        self.made += race.run(self._jobs, lambda done: self._report(what, done))
+        return race
 
     def _draws(self, use: Use) -> list[dict[str, Any]]:
         """Return changes that sample the uncertainty of the link, in the direction of the data."""
@@ -414,7 +414,7 @@ def _change(measure: Measure, ranking: Mapping[Arm, Ranked], arm: Arm) -> Change
     return Change(measure, now.mean.value, then.mean.value, gain, low, high, harms, helps)
 
 
-def _source(use: Use) -> remedies.Source:
+def _source(use: Use) -> remedies.DataSender:
     """Return the sender of the simulated data."""
     if use.upward:
         return remedies.DEVICE

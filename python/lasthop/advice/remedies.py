@@ -303,7 +303,7 @@ class Deployment:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class DataSender:
     """The sender of the data of a use.
 
     Attributes
@@ -321,20 +321,20 @@ class Source:
     effort: int
 
 
-ONE_SERVER = Source("server", "the server: yours if you run it, else not yours to change", SETTING)
+ONE_SERVER = DataSender("server", "the server: yours if you run it, else not yours to change", SETTING)
 """The server of the user who asks for advice."""
 
-MANY_SERVERS = Source(
+MANY_SERVERS = DataSender(
     "every server of downloads", "servers, of which those of others are not yours to change", MANY
 )
 """The servers of all downloads beside a use."""
 
-DEVICE = Source("device that uploads", "your own device", SETTING)
+DEVICE = DataSender("device that uploads", "your own device", SETTING)
 """The user's device."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
+class LinkRates:
     """The rates of a link, to which a shaper is set.
 
     Attributes
@@ -347,7 +347,9 @@ class Rates:
     up_bps: float | None = None
 
 
-def deployment(arm: Arm, sender: str, source: Source = ONE_SERVER, rates: Rates | None = None) -> Deployment:
+def deployment(
+    arm: Arm, sender: str, source: DataSender = ONE_SERVER, rates: LinkRates | None = None
+) -> Deployment:
     """Return the deployment of an arm if the server uses `sender` now, on a link of these rates."""
     parts = []
     if arm.sender is not None and arm.sender != sender:
@@ -371,7 +373,7 @@ def deployment(arm: Arm, sender: str, source: Source = ONE_SERVER, rates: Rates 
         parts.append(_scheme_part(scheme, arm, linux))
     queue = discipline(arm)
     if queue is not None:
-        shaper = rates or Rates()
+        shaper = rates or LinkRates()
         parts.append(
             Part(
                 queue.title,

@@ -73,7 +73,7 @@ class Truth:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TrialResult:
     """The outcome of one trial.
 
     Attributes
@@ -116,7 +116,7 @@ class Outcome:
         return self.low <= self.gain <= self.high
 
 
-def trial(number: int, use: str = "bulk", *, runs: int = 128, jobs: int | None = None) -> Outcome:
+def trial(number: int, use: str = "bulk", *, runs: int = 128, jobs: int | None = None) -> TrialResult:
     """Draw a link, measure it, ask for advice, and find the best remedy by brute force."""
     truth = Truth.draw(np.random.default_rng(number))
     link = fit(
@@ -133,7 +133,9 @@ def trial(number: int, use: str = "bulk", *, runs: int = 128, jobs: int | None =
     gain = gains[taken.arm]
     short_of = 1 - gain / gains[best] if measure.min_difference is None else gains[best] - gain
     titles = {each.arm: each.title for each in judgement.remedies}
-    return Outcome(truth, measure, taken.title, titles[best], short_of, gain, taken.gain_low, taken.gain_high)
+    return TrialResult(
+        truth, measure, taken.title, titles[best], short_of, gain, taken.gain_low, taken.gain_high
+    )
 
 
 def gain_of(measure: Measure, now: float, then: float) -> float:
@@ -152,7 +154,7 @@ def _brute_force(
     use = judgement.use
     arms = [each.arm for each in judgement.remedies if each.deployment.available]
     # With an error this small, no arm stops early.
-    comparison = Race(
+    race = Race(
         use.scenario(link),
         arms,
         baseline=judgement.now.arm,
@@ -163,8 +165,8 @@ def _brute_force(
         precision=None,
         runs=(runs, runs),
     )
-    comparison.run(jobs)
-    means = {each.arm: each.mean.value for each in comparison.ranking()}
+    race.run(jobs)
+    means = {each.arm: each.mean.value for each in race.ranking()}
     return {arm: means[arm] for arm in arms}
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from lasthop._lasthop import Point, Run, Scenario
 from lasthop.core.statistics import Estimate, Sample
 from lasthop.core.units import metric_kind
-from lasthop.papers.verdicts import Quantity, ratio, share_of
+from lasthop.papers.verdicts import Measured, ratio, share_of
 from lasthop.results.samples import Samples
 from lasthop.study import Study
 
@@ -92,17 +92,17 @@ class Sweep:
         """Estimate the mean of a metric."""
         return self.quantity(metric, scheme, at).at()
 
-    def quantity(self, metric: str, scheme: str, at: At) -> Quantity:
+    def quantity(self, metric: str, scheme: str, at: At) -> Measured:
         """Return the mean of a metric over the runs that have it."""
         sample = self.sample(metric, scheme, at)
-        return Quantity(sample[~np.isnan(sample)], metric_kind(self.metrics.get(metric, metric)))
+        return Measured(sample[~np.isnan(sample)], metric_kind(self.metrics.get(metric, metric)))
 
     def nonzero_runs(self, metric: str, scheme: str, at: At) -> npt.NDArray[np.bool_]:
         """Return whether the metric is nonzero, for each run that has it."""
         sample = self.sample(metric, scheme, at)
         return np.asarray(sample[~np.isnan(sample)] != 0)
 
-    def ratio(self, metric: str, ours: tuple[str, At], theirs: tuple[str, At]) -> Quantity:
+    def ratio(self, metric: str, ours: tuple[str, At], theirs: tuple[str, At]) -> Measured:
         """Return the ratio of a metric at two (scheme, point) over paired runs.
 
         Runs with the same number have the same fades.
@@ -137,7 +137,7 @@ class Evidence:
         """Return the study of an experiment."""
         return self.sweeps[experiment]
 
-    def ratio(self, metric: str, ours: tuple[str, str, At], theirs: tuple[str, str, At]) -> Quantity:
+    def ratio(self, metric: str, ours: tuple[str, str, At], theirs: tuple[str, str, At]) -> Measured:
         """Return the ratio of a metric at two (experiment, scheme, point) over paired runs.
 
         Runs with the same number have the same fades if the experiments share seed and channel.
@@ -158,11 +158,11 @@ class Evidence:
         """Estimate the mean of a function of each traced run of a scheme."""
         return self.quantity(experiment, scheme, of).at()
 
-    def quantity(self, experiment: str, scheme: str, of: Callable[[Run], float]) -> Quantity:
+    def quantity(self, experiment: str, scheme: str, of: Callable[[Run], float]) -> Measured:
         """Return the mean of a function of each traced run of a scheme."""
-        return Quantity(np.asarray([of(run) for run in self.runs(experiment, scheme)], dtype=np.float64))
+        return Measured(np.asarray([of(run) for run in self.runs(experiment, scheme)], dtype=np.float64))
 
-    def share(self, experiment: str, scheme: str, predicate: Callable[[Run], bool]) -> Quantity:
+    def share(self, experiment: str, scheme: str, predicate: Callable[[Run], bool]) -> Measured:
         """Return the share of a scheme's traced runs that satisfy a predicate."""
         return share_of([predicate(run) for run in self.runs(experiment, scheme)])
 
@@ -174,10 +174,10 @@ class Evidence:
         """Return a metric of each run of an experiment without axes; NaN for runs without it."""
         return self.sweeps[experiment].sample(metric, scheme, {})
 
-    def measured(self, experiment: str, scheme: str, metric: str) -> Quantity:
+    def measured(self, experiment: str, scheme: str, metric: str) -> Measured:
         """Return the mean of a metric, as in `values`, over the runs that have it."""
         found = self.values(experiment, scheme, metric)
-        return Quantity(found[~np.isnan(found)], metric_kind(metric))
+        return Measured(found[~np.isnan(found)], metric_kind(metric))
 
     def scenario(self, experiment: str) -> Scenario:
         """Return the scenario of an experiment."""

@@ -213,7 +213,7 @@ def typical() -> Region:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Quantity:
+class Measured:
     """A measured quantity: the mean of independent values.
 
     Attributes
@@ -245,7 +245,7 @@ class Quantity:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Median(Quantity):
+class Median(Measured):
     """A measured quantity: the median of independent values, with the interval of `quantile`."""
 
     def at(self, tests: int = 1) -> Estimate:
@@ -256,23 +256,23 @@ class Median(Quantity):
         return Estimate(found.n, mean, low, high, math.nan, "exact", math.nan, float(found.n))
 
 
-def calculated(value: float) -> Quantity:
+def calculated(value: float) -> Measured:
     """Return a deterministic quantity."""
-    return Quantity(np.empty(0), known=value)
+    return Measured(np.empty(0), known=value)
 
 
-def share_of(holds: Sequence[bool] | npt.NDArray[np.bool_]) -> Quantity:
+def share_of(holds: Sequence[bool] | npt.NDArray[np.bool_]) -> Measured:
     """Return the share of runs for which a condition holds."""
-    return Quantity(np.asarray(holds, dtype=np.float64), "share")
+    return Measured(np.asarray(holds, dtype=np.float64), "share")
 
 
-def ratio(ours: Sample, theirs: Sample) -> Quantity:
+def ratio(ours: Sample, theirs: Sample) -> Measured:
     """Return the ratio of the means of two samples over the runs that both have."""
     found = ratio_of_means(*paired(ours, theirs))
-    return Quantity(np.empty(0) if found is None else found)
+    return Measured(np.empty(0) if found is None else found)
 
 
-def rate(events: Sample, of: Sample) -> Quantity:
+def rate(events: Sample, of: Sample) -> Measured:
     """Return the rate of events per `of`, from the counts of both in each run.
 
     Events within a run are correlated, so runs are the sampling unit: the result is the ratio of the means
@@ -285,7 +285,7 @@ def rate(events: Sample, of: Sample) -> Quantity:
     return (
         ratio(events, of)
         if 2 * with_events > len(events)
-        else Quantity(events, "count", per=float(of.mean()))
+        else Measured(events, "count", per=float(of.mean()))
     )
 
 
@@ -295,7 +295,7 @@ class Part:
 
     Attributes
     ----------
-    quantity : Quantity
+    quantity : Measured
         The quantity.
     region : Region
         The region.
@@ -305,7 +305,7 @@ class Part:
         The display unit in notes.
     """
 
-    quantity: Quantity
+    quantity: Measured
     region: Region
     label: str = ""
     unit: Unit = PLAIN
@@ -360,7 +360,7 @@ def verdict(parts: Sequence[Part], rule: Rule = "every") -> str:
     Examples
     --------
     >>> import numpy as np
-    >>> measured = Quantity(np.array([9.0, 9.2, 9.1, 9.3]))
+    >>> measured = Measured(np.array([9.0, 9.2, 9.1, 9.3]))
     >>> [verdict([Part(measured, within(9.0, m, ""))]) for m in (0.5, 0.1)]
     ['agrees', 'cannot be told']
     >>> verdict([Part(measured, above(10.0))])
@@ -420,7 +420,7 @@ def undecided(parts: Sequence[Part], rule: Rule = "every") -> str:
     Examples
     --------
     >>> import numpy as np
-    >>> measured = Quantity(np.array([9.0, 9.2, 9.1, 9.3]))
+    >>> measured = Measured(np.array([9.0, 9.2, 9.1, 9.3]))
     >>> undecided([Part(measured, within(9.0, 0.1, "8.9 to 9.1"), "at 3 dB")])
     'undecided: at 3 dB: 8.945 to 9.355, n = 4 (agrees if 8.9 to 9.1)'
     """
@@ -440,7 +440,7 @@ def undecided(parts: Sequence[Part], rule: Rule = "every") -> str:
     return f"undecided: {label}{interval}, n = {found.n:,} (agrees if {condition})"
 
 
-def largest(quantities: Sequence[Quantity]) -> Estimate:
+def largest(quantities: Sequence[Measured]) -> Estimate:
     """Estimate the largest of several quantities; the interval allows for the selection."""
     found = [quantity.at(len(quantities)) for quantity in quantities]
     if any(math.isnan(each.low) for each in found):
@@ -449,10 +449,10 @@ def largest(quantities: Sequence[Quantity]) -> Estimate:
     return replace(best, low=max(each.low for each in found), high=max(each.high for each in found))
 
 
-def difference(ours: Quantity, theirs: Quantity, offset: float = 0.0) -> Quantity:
+def difference(ours: Measured, theirs: Measured, offset: float = 0.0) -> Measured:
     """Return the difference of two quantities, plus an offset, over their common runs."""
     runs = min(len(ours.values), len(theirs.values))
-    return Quantity(ours.values[:runs] - theirs.values[:runs] + offset)
+    return Measured(ours.values[:runs] - theirs.values[:runs] + offset)
 
 
 def labels_outside(parts: Sequence[Part]) -> list[str]:

@@ -185,10 +185,10 @@ class Race(Shown):
     --------
     >>> from lasthop.race import Race, grid
     >>> arms = grid(["linux", "linux-bbr"], ["basic"])
-    >>> comparison = Race("last-mile", arms, overrides=["limit=5 s"], runs=(8, 8))
-    >>> comparison.run()
+    >>> race = Race("last-mile", arms, overrides=["limit=5 s"], runs=(8, 8))
+    >>> race.run()
     16
-    >>> comparison.results()[["rank", "arm", "status"]].values.tolist()
+    >>> race.results()[["rank", "arm", "status"]].values.tolist()
     [[1, 'linux-bbr basic', 'best'], [2, 'linux basic', 'worse']]
     """
 

@@ -127,7 +127,7 @@ def compare(
     senders = _senders(sender or [], scenario, path, changes)
     schemes = _schemes(scheme or [], scenario)
     try:
-        comparison = Race(
+        race = Race(
             path,
             grid(senders, schemes, _axes(axis or [], path, changes)),
             baseline=_baseline(baseline, scenario),
@@ -140,19 +140,19 @@ def compare(
             margin=as_good,
             runs=least_and_most,
         )
-        if comparison.refused and comparison.arms == [comparison.baseline]:
-            first = comparison.refused[0]
+        if race.refused and race.arms == [race.baseline]:
+            first = race.refused[0]
             raise RefusedError(f"there is nothing to compare; {first.arm.label}: {first.reason}")
-        _warn_of_time(comparison, jobs)
+        _warn_of_time(race, jobs)
         with Activity() as activity:
-            made = comparison.run(jobs, activity.study)
-            detail(f"made {plural(made, 'run')} of {plural(len(comparison.arms), 'arm')}")
+            made = race.run(jobs, activity.study)
+            detail(f"made {plural(made, 'run')} of {plural(len(race.arms), 'arm')}")
             activity.doing("writing results")
-            document = race_report.document(comparison)
+            document = race_report.document(race)
             written = []
             if out is not None:
                 with Output(out) as output:
-                    written = race_report.write(comparison, output.staging)
+                    written = race_report.write(race, output.staging)
     except RaceError as error:
         raise RefusedError(with_option(error)) from None
     except RuntimeError as fault:  # A run crashed; the message says how to replay it.
@@ -161,13 +161,13 @@ def compare(
         emit_document(json.dumps(document, indent=2, ensure_ascii=False))
     else:
         if scenario.title:
-            emit(f"{printable(comparison.shown_title)}\n")
-        _print(comparison, rows)
-        _print_without_effect(comparison)
-        _print_refused(comparison)
+            emit(f"{printable(race.shown_title)}\n")
+        _print(race, rows)
+        _print_without_effect(race)
+        _print_refused(race)
         if written:
             emit(f"\nwritten to {out}: {', '.join(path.name for path in written)}")
-    _warn(comparison)
+    _warn(race)
 
 
 def _own_senders(scenario: Scenario) -> list[str]:
@@ -251,7 +251,7 @@ def _baseline(text: str | None, scenario: Scenario) -> Arm | None:
     return grid([sender], [scheme], {key: [value] for key, value in pairs.items()})[0]
 
 
-def _warn_of_time(comparison: Race, jobs: int | None) -> None:
+def _warn_of_time(race: Race, jobs: int | None) -> None:
     """Warn if the comparison may take long, by what its links can carry; refuse it if it takes days.
 
     Raises
@@ -260,32 +260,32 @@ def _warn_of_time(comparison: Race, jobs: int | None) -> None:
         If the first look takes longer than `LONGEST_S`.
     """
     threads = jobs or os.cpu_count() or 1
-    least, most = (comparison.packet_bound(runs) for runs in (comparison.looks[0], comparison.looks[-1]))
+    least, most = (race.packet_bound(runs) for runs in (race.looks[0], race.looks[-1]))
     least_s, most_s = (packets / PACKETS_PER_S / threads for packets in (least, most))
     if most_s < LONG_S:
         return
-    arms, on = plural(len(comparison.arms), "arm"), f"on {plural(threads, 'thread')}"
+    arms, on = plural(len(race.arms), "arm"), f"on {plural(threads, 'thread')}"
     remedy = 'a shorter limit (--set "limit=2 s"), fewer runs (--runs 4:8) or a lower rate'
     if least_s > LONGEST_S:
         raise RefusedError(
-            f"{arms} with {plural(comparison.looks[0], 'run')} each may simulate {least / 1e6:,.0f} million "
+            f"{arms} with {plural(race.looks[0], 'run')} each may simulate {least / 1e6:,.0f} million "
             f"packets, which takes {duration(least_s)} {on}; expected {remedy}"
         )
     warn(
-        f"{arms} with {comparison.looks[0]} to {plural(comparison.looks[-1], 'run')} each may simulate "
+        f"{arms} with {race.looks[0]} to {plural(race.looks[-1], 'run')} each may simulate "
         f"up to {most / 1e6:,.0f} million packets, which takes up to {duration(most_s)} {on}; faster: "
         f"{remedy}"
     )
 
 
-def _print(comparison: Race, most: int) -> None:
+def _print(race: Race, most: int) -> None:
     """Print the first `most` arms by rank, and the baseline."""
-    every = comparison.results()
+    every = race.results()
     shown = every[(every.index < most) | every["baseline"]]
     columns = list(every.columns)
     settings = columns[columns.index("scheme") + 1 : columns.index("baseline")]
     named = every["sender"].notna().any()
-    heads, cells = race_columns(comparison, shown)
+    heads, cells = race_columns(race, shown)
     right = [f">{head}" for head in heads]
     sender_head = ["sender"] if named else []
     table = Table(">rank", *sender_head, "scheme", *settings, *right, ">p (Holm)", ">runs", "")
@@ -301,17 +301,17 @@ def _print(comparison: Race, most: int) -> None:
             *numbers,
             p_value(row["p_holm"]),
             f"{row['n']:,}",
-            _status_text(row, comparison.margin),
+            _status_text(row, race.margin),
         )
     table.print()
     left = len(every) - len(shown)
     if left:
         emit(f"\n{left:,} more rank behind these; --rows {len(every)} prints them too")
-    better = f"{comparison.better} is better"
-    what = metric_scale(comparison.metric, 0.0).name
-    if comparison.quantile is not None:
-        what = f"{quantile_name(comparison.quantile)} of {what} over runs"
-    emit(f"\n{what}, {better}; ratios and p to {comparison.baseline.label}, in runs over the same fades")
+    better = f"{race.better} is better"
+    what = metric_scale(race.metric, 0.0).name
+    if race.quantile is not None:
+        what = f"{quantile_name(race.quantile)} of {what} over runs"
+    emit(f"\n{what}, {better}; ratios and p to {race.baseline.label}, in runs over the same fades")
 
 
 def _status_text(row: dict[str, Any], margin: float) -> str:
@@ -333,46 +333,46 @@ def _status_text(row: dict[str, Any], margin: float) -> str:
     return text
 
 
-def _print_without_effect(comparison: Race) -> None:
+def _print_without_effect(race: Race) -> None:
     """Print the schemes that changed nothing in any run, with the reason."""
     lines = [
         f"{each.arm.label}: {without_effect(scheme, reason)}"
-        for each in comparison.ranking()
-        for scheme, reason in comparison.without_effect(each.arm).items()
+        for each in race.ranking()
+        for scheme, reason in race.without_effect(each.arm).items()
     ]
     for index, line in enumerate(lines):
         emit(line if index else f"\n{line}")
 
 
-def _print_refused(comparison: Race) -> None:
+def _print_refused(race: Race) -> None:
     """Print the arms that are left out, grouped by reason."""
     reasons: dict[str, list[str]] = {}
-    for refusal in comparison.refused:
+    for refusal in race.refused:
         reasons.setdefault(refusal.reason, []).append(refusal.arm.label)
     if reasons:
-        emit(f"\nnot compared: {plural(len(comparison.refused), 'arm')}")
+        emit(f"\nnot compared: {plural(len(race.refused), 'arm')}")
     for reason, labels in reasons.items():
         more = f" and {len(labels) - 3:,} more" if len(labels) > 3 else ""
         emit(f"  {'; '.join(labels[:3])}{more}: {reason}")
 
 
-def _warn(comparison: Race) -> None:
+def _warn(race: Race) -> None:
     """Warn about missing values, too few runs, and results without randomness."""
-    table = comparison.results()
+    table = race.results()
     missing = int((table["missing"] > 0).sum())
     if missing:
-        by_mean = comparison.quantile is None
+        by_mean = race.quantile is None
         counts_as = "the worst value that any run has" if by_mean else "worse than all others"
         warn(
-            f"{missing} of {len(table)} arms have runs without {comparison.metric}; such a run counts as "
+            f"{missing} of {len(table)} arms have runs without {race.metric}; such a run counts as "
             f"{counts_as}"
         )
-    if comparison.quantile is not None and len(table) > 1:
-        level = comparison.error / len(comparison.looks) / (len(table) - 1)
-        needed = runs_to_reject(comparison.quantile, level)
-        if needed > comparison.looks[-1]:
+    if race.quantile is not None and len(table) > 1:
+        level = race.error / len(race.looks) / (len(table) - 1)
+        needed = runs_to_reject(race.quantile, level)
+        if needed > race.looks[-1]:
             warn(
-                f"{comparison.looks[-1]:,} runs cannot tell the {quantile_name(comparison.quantile)} of "
+                f"{race.looks[-1]:,} runs cannot tell the {quantile_name(race.quantile)} of "
                 f"{len(table)} arms apart, whatever they are; --runs {needed} is the least that can"
             )
     if len(table) == 1:

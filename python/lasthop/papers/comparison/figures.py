@@ -24,7 +24,7 @@ from lasthop.papers.comparison.network import (
 )
 from lasthop.papers.evidence import Evidence
 from lasthop.papers.paper import Plot
-from lasthop.papers.verdicts import Quantity
+from lasthop.papers.verdicts import Measured
 from lasthop.plots import DataFigure
 from lasthop.plots.curves import Line, curve
 from lasthop.plots.histories import History, histories
@@ -48,17 +48,17 @@ _DISTANCE = Scale("mean distance between errors", "KB", 1.0)
 _PALETTE = tuple(PROTOCOLS)
 
 
-def throughput(evidence: Evidence, name: str, protocol: str) -> Quantity:
+def throughput(evidence: Evidence, name: str, protocol: str) -> Measured:
     """Return the throughput of a protocol in an experiment, in bits per second."""
     return evidence.measured(name, PROTOCOLS[protocol].scheme, "throughput_bps")
 
 
-def wired_goodput(evidence: Evidence, name: str, protocol: str) -> Quantity:
+def wired_goodput(evidence: Evidence, name: str, protocol: str) -> Measured:
     """Return the data of the transfer over the data that the source sent."""
     return evidence.measured(name, PROTOCOLS[protocol].scheme, "goodput")
 
 
-def wireless_goodput(evidence: Evidence, name: str, protocol: str) -> Quantity:
+def wireless_goodput(evidence: Evidence, name: str, protocol: str) -> Measured:
     """Return the data of the transfer over the data sent to the mobile host.
 
     All packets on the air that are not acknowledgements of the mobile host are data segments. A collision is
@@ -68,7 +68,7 @@ def wireless_goodput(evidence: Evidence, name: str, protocol: str) -> Quantity:
         evidence.values(name, PROTOCOLS[protocol].scheme, metric)
         for metric in ("delivered_bytes", "link_attempts", "collisions", "acks_sent")
     )
-    return Quantity(data / (DATA * (attempts - 2 * collisions - acks)))
+    return Measured(data / (DATA * (attempts - 2 * collisions - acks)))
 
 
 def _line(label: str, x: Sequence[float], found: Sequence[Estimate], scheme: str = "") -> Line:

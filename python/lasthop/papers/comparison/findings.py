@@ -29,8 +29,8 @@ from lasthop.papers.evidence import Evidence
 from lasthop.papers.verdicts import (
     PERCENT,
     SAME,
+    Measured,
     Part,
-    Quantity,
     Region,
     Unit,
     about,
@@ -55,11 +55,11 @@ _GOODPUT = 0.005
 """Margin of goodput: a fifth of the cost of the losses."""
 
 
-def _of(evidence: Evidence, setting: str, protocol: str) -> Quantity:
+def _of(evidence: Evidence, setting: str, protocol: str) -> Measured:
     return throughput(evidence, experiment(setting, protocol), protocol)
 
 
-def _over(evidence: Evidence, setting: str, ours: str, theirs: str) -> Quantity:
+def _over(evidence: Evidence, setting: str, ours: str, theirs: str) -> Measured:
     """Return the ratio of the throughputs of two protocols over the same errors."""
     return ratio(_of(evidence, setting, ours).values, _of(evidence, setting, theirs).values)
 
@@ -106,13 +106,13 @@ def ratios(
 
 def behind(setting: str, ours: str, theirs: str, region: Region, evidence: Evidence) -> Finding:
     """Judge the relative difference of a protocol to a faster one."""
-    behind = Quantity(1 - _over(evidence, setting, ours, theirs).values)
+    behind = Measured(1 - _over(evidence, setting, ours, theirs).values)
     return Finding([Part(behind, region, unit=PERCENT)], f"{PERCENT.estimate(behind.at())} behind")
 
 
 def of_peak(setting: str, share: float, evidence: Evidence) -> Finding:
     """Compare plain TCP with a share of the peak throughput."""
-    found = Quantity(_of(evidence, setting, "E2E").values / PEAK[setting])
+    found = Measured(_of(evidence, setting, "E2E").values / PEAK[setting])
     region = below(share, f"less than {share:.0%} of the maximum")
     return Finding([Part(found, region, unit=PERCENT)], f"{PERCENT.estimate(found.at())} of the maximum")
 
@@ -195,7 +195,7 @@ def curve(protocol: str, evidence: Evidence) -> Finding:
     return Finding(parts, f"{', '.join(texts)} at 16, 32, 64, 128 and 256 KB (printed)")
 
 
-def _at(evidence: Evidence, distance: int, ours: str, theirs: str) -> Quantity:
+def _at(evidence: Evidence, distance: int, ours: str, theirs: str) -> Measured:
     one, other = (throughput(evidence, at_distance(distance, name), name) for name in (ours, theirs))
     return ratio(one.values, other.values)
 
@@ -255,7 +255,7 @@ def eln_in_the_lan(evidence: Evidence) -> Finding:
     return Finding([Part(found, above(2.0, "over twice as much"))], f"{found.at().mean:.2f} times", note)
 
 
-def _in_bursts(evidence: Evidence, packets: int, protocol: str) -> Quantity:
+def _in_bursts(evidence: Evidence, packets: int, protocol: str) -> Measured:
     return throughput(evidence, f"bursts-{packets}-{PROTOCOLS[protocol].id}", protocol)
 
 

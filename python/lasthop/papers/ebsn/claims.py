@@ -30,8 +30,8 @@ from lasthop.papers.verdicts import (
     CLOSE,
     GREATLY,
     VERY_CLOSE,
+    Measured,
     Part,
-    Quantity,
     Region,
     Unit,
     about_gain,
@@ -76,7 +76,7 @@ def _resent(run: Run, start: float, end: float) -> list[tuple[float, int]]:
     return list(zip(events["time_s"][found].tolist(), events["packet"][found].tolist(), strict=True))
 
 
-def _in_runs(quantity: Quantity) -> str:
+def _in_runs(quantity: Measured) -> str:
     runs = len(quantity.values)
     return f"in {int(quantity.values.sum())} of {runs} runs"
 
@@ -140,7 +140,7 @@ def _clean(evidence: Evidence) -> Finding:
         return bool(run.metrics["timeouts"] or run.metrics["retransmitted_segments"])
 
     share = evidence.share("trace", "ebsn", disturbed)
-    quiet = Quantity(1 - share.values, "share")
+    quiet = Measured(1 - share.values, "share")
     return Finding([Part(quiet, typical())], f"neither {_in_runs(quiet)}")
 
 
@@ -203,7 +203,7 @@ def _scatter(evidence: Evidence) -> Finding:
             # The variance relative to the squared mean: its root is the coefficient of variation.
             squares = ((quantity.values - found.mean) / found.mean) ** 2 * (found.n / (found.n - 1))
             region = below(SCATTER**2, "below 4 % from run to run at every point: a variance of 0.0016")
-            parts.append(Part(Quantity(squares, "amount"), region, ", ".join([scheme, *at.values()])))
+            parts.append(Part(Measured(squares, "amount"), region, ", ".join([scheme, *at.values()])))
     text = f"{min(spreads):.0%} to {max(spreads):.0%} from run to run"
     return Finding(parts, text)
 
@@ -256,7 +256,7 @@ def _finer_clock(area: str, evidence: Evidence) -> Finding:
     return Finding(parts, f"with clocks of {', '.join(ticks)}: {'; '.join(texts)}")
 
 
-def _fine_clock(evidence: Evidence, area: str, metric: str, scheme: str) -> Quantity:
+def _fine_clock(evidence: Evidence, area: str, metric: str, scheme: str) -> Measured:
     """Return a metric with the fine clock relative to the coarse one, in paired runs."""
     fine, coarse = ((scheme, {"tick": tick, "bad": _WORST_BAD[area]}) for tick in (_FINE, _COARSE))
     return evidence.sweep(f"clock-{area}").ratio(metric, fine, coarse)
@@ -277,8 +277,8 @@ def _clock_matters_less(evidence: Evidence) -> Finding:
     region = above(0.0, "what the clock changes is less by at least a fifth with EBSN: greatly")
     for area in _WORST_BAD:
         ours, theirs = (_fine_clock(evidence, area, THROUGHPUT, name) for name in ("ebsn", "local-recovery"))
-        left = Quantity((1 - GREATLY) * (1 - theirs.values))
-        parts.append(Part(difference(left, Quantity(1 - ours.values)), region, f"{area} area"))
+        left = Measured((1 - GREATLY) * (1 - theirs.values))
+        parts.append(Part(difference(left, Measured(1 - ours.values)), region, f"{area} area"))
         texts.append(f"{as_gain(ours.at(), 1)} for {as_gain(theirs.at(), 1)}, {area} area")
     return Finding(parts, f"100 ms beside 500 ms: {'; '.join(texts)}")
 
@@ -306,9 +306,9 @@ def _lossier(axis: str, base: str, least: float, region: Region, evidence: Evide
         value: sweep.ratio(THROUGHPUT, *((scheme, {axis: value}) for scheme in ("ebsn", "basic")))
         for value in values
     }
-    there = Quantity(least * (gains[base].values - 1))
+    there = Measured(least * (gains[base].values - 1))
     parts = [
-        Part(difference(Quantity(gains[value].values - 1), there), region, value)
+        Part(difference(Measured(gains[value].values - 1), there), region, value)
         for value in values[values.index(base) + 1 :]
     ]
     text = ", ".join(f"{as_gain(gains[value].at())} at {value}" for value in values)

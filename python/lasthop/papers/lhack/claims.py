@@ -28,8 +28,8 @@ from lasthop.papers.verdicts import (
     NEVER,
     PERCENT,
     SAME,
+    Measured,
     Part,
-    Quantity,
     Region,
     Unit,
     about,
@@ -126,13 +126,13 @@ def _by_messages(evidence: Evidence, experiment: str, messages: int) -> dict[str
     return {"ber": min(values, key=lambda value: abs(messages_per_corruption(number(value)) - messages))}
 
 
-def _share(evidence: Evidence, scheme: str, messages: int, experiment: str = "rate") -> Quantity:
+def _share(evidence: Evidence, scheme: str, messages: int, experiment: str = "rate") -> Measured:
     """Return the throughput relative to the ceiling."""
     at = _by_messages(evidence, experiment, messages)
     return replace(evidence.sweep(experiment).quantity("throughput_bps", scheme, at), per=_BOUND)
 
 
-def _beside(evidence: Evidence, experiment: str, messages: int) -> Quantity:
+def _beside(evidence: Evidence, experiment: str, messages: int) -> Measured:
     """Return the throughput with lhacks relative to that of a mobile destination, in paired runs."""
     ours, theirs = ((name, "lhack", _by_messages(evidence, name, messages)) for name in (experiment, "rate"))
     return evidence.ratio("throughput_bps", ours, theirs)
@@ -290,7 +290,7 @@ def _premature(evidence: Evidence) -> Finding:
         for experiment in ("decrease", "window-125")
     )
     found = evidence.over_runs("decrease", "lhack", partial(_overflow, 1))
-    earlier = Quantity(without - with_it)
+    earlier = Measured(without - with_it)
     gain = f"{earlier.at().mean:.1f} ± {earlier.at().ci95:.1f} s"
     text = f"{found.mean:.1f} ± {found.ci95:.1f} s; {gain} earlier than without"
     region = above(0.0, "earlier than without the additional source, run by run")
@@ -329,7 +329,7 @@ def _double(evidence: Evidence) -> Finding:
     return Finding([Part(rate(both, sent), region)], text, note)
 
 
-def _per_message(evidence: Evidence, experiment: str, metrics: tuple[str, ...], under: str) -> Quantity:
+def _per_message(evidence: Evidence, experiment: str, metrics: tuple[str, ...], under: str) -> Measured:
     """Return the sum of some metrics over another, of runs with lhacks at one corrupted message in 150."""
     sweep, at = evidence.sweep(experiment), _by_messages(evidence, experiment, 150)
     over = np.sum([sweep.sample(metric, "lhack", at) for metric in metrics], axis=0)
@@ -383,7 +383,7 @@ def _any_protocol(evidence: Evidence) -> Finding:
     return Finding(parts, f"{as_gain(gains[least])} ({least}) to {as_gain(gains[most])} ({most})")
 
 
-def _several_gains(evidence: Evidence) -> dict[int, Quantity]:
+def _several_gains(evidence: Evidence) -> dict[int, Measured]:
     """Return the throughput with lhacks relative to that without, by the number of mobile hosts."""
     return {
         mobiles: ratio(

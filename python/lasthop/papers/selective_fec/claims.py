@@ -14,8 +14,8 @@ from lasthop.papers.paper import Claim
 from lasthop.papers.selective_fec.figures import LABELS, SCHEME, units
 from lasthop.papers.verdicts import (
     SAME,
+    Measured,
     Part,
-    Quantity,
     Region,
     above,
     below,
@@ -39,7 +39,7 @@ def _at(margin: str, policy: str, doppler: str = "0.1") -> dict[str, str]:
     return {"margin": margin, "doppler": doppler, "protect": policy}
 
 
-def _versus(evidence: Evidence, experiment: str, ours: At, theirs: At) -> Quantity:
+def _versus(evidence: Evidence, experiment: str, ours: At, theirs: At) -> Measured:
     """Return the ratio of completion times in paired runs, which have the same fades."""
     return evidence.sweep(experiment).ratio("completion_time_s", (SCHEME, ours), (SCHEME, theirs))
 
@@ -48,7 +48,7 @@ def _margins(evidence: Evidence) -> list[str]:
     return evidence.sweep("ten").values("margin")
 
 
-def _excesses(evidence: Evidence, policy: str) -> dict[str, Quantity]:
+def _excesses(evidence: Evidence, policy: str) -> dict[str, Measured]:
     """Return the completion time at each margin, relative to the largest margin."""
     *others, largest = _margins(evidence)
     return {margin: _versus(evidence, "ten", _at(margin, policy), _at(largest, policy)) for margin in others}
@@ -64,7 +64,7 @@ def _total_constant(evidence: Evidence) -> Finding:
 def _insensitive(evidence: Evidence) -> Finding:
     ours, theirs = (_excesses(evidence, policy)["1 dB"] for policy in ("selective", "none"))
     text = f"from 15 to 1 dB {as_gain(ours.at())}; no FEC {as_gain(theirs.at())}"
-    less = difference(Quantity(0.5 * (theirs.values - 1)), Quantity(ours.values - 1))
+    less = difference(Measured(0.5 * (theirs.values - 1)), Measured(ours.values - 1))
     region = above(0.0, 'less than half the increase without FEC: our margin for "insensitive"')
     return Finding([Part(less, region)], text)
 
@@ -128,7 +128,7 @@ def _less_with_longer_bursts(metrics: tuple[str, ...], unit: str, note: str, evi
     return Finding(parts, f"{', '.join(texts)} {unit} with 0.1 for 0.2, at 1, 2 and 3 dB", note)
 
 
-def _gap(evidence: Evidence, experiment: str, margin: str) -> Quantity:
+def _gap(evidence: Evidence, experiment: str, margin: str) -> Measured:
     """Return the completion time with selective protection less that with total protection, in seconds."""
     selective, total = (
         evidence.sweep(experiment).quantity("completion_time_s", SCHEME, _at(margin, policy))
@@ -142,7 +142,7 @@ def _wider_gap(evidence: Evidence) -> Finding:
     region = above(0.0, "larger with 50 segments at each small margin, in seconds, whichever is ahead")
     for margin in SMALL:
         ten, fifty = (_gap(evidence, name, margin) for name in ("ten", "fifty"))
-        wider, narrower = (Quantity(np.sign(each.at().mean) * each.values) for each in (fifty, ten))
+        wider, narrower = (Measured(np.sign(each.at().mean) * each.values) for each in (fifty, ten))
         parts.append(Part(difference(wider, narrower), region, f"at {margin}"))
         texts.append(f"{fifty.at().mean:+.2f} s ({ten.at().mean:+.3f} s) at {margin}")
     return Finding(parts, f"selective beside total, 50 segments (10): {', '.join(texts)}")
@@ -253,7 +253,7 @@ def _trade_off(evidence: Evidence) -> Finding:
 
 
 def _nearer(evidence: Evidence) -> Finding:
-    def distances(experiment: str) -> Quantity:
+    def distances(experiment: str) -> Measured:
         """Return the relative distance of selective from no FEC, averaged over the margins."""
         signed = []
         for margin in evidence.sweep(experiment).values("margin"):
@@ -263,7 +263,7 @@ def _nearer(evidence: Evidence) -> Finding:
             found = ratio(ours, theirs).values - 1
             signed.append(found if found.mean() > 0 else -found)
         runs = min(map(len, signed))
-        return Quantity(np.mean([each[:runs] for each in signed], axis=0))
+        return Measured(np.mean([each[:runs] for each in signed], axis=0))
 
     ten, fifty = distances("ten"), distances("fifty")
     text = f"on average {fifty.at().mean:.0%} apart with 50 segments, {ten.at().mean:.0%} with 10"

@@ -10,7 +10,7 @@ from lasthop.core.statistics import Estimate
 from lasthop.core.units import Scale
 from lasthop.papers.evidence import At, Evidence
 from lasthop.papers.paper import Plot
-from lasthop.papers.verdicts import Quantity
+from lasthop.papers.verdicts import Measured
 from lasthop.plots import DataFigure
 from lasthop.plots.curves import Line, curve
 
@@ -42,14 +42,14 @@ def completion(evidence: Evidence, experiment: str, at: At) -> Estimate:
     return evidence.sweep(experiment).mean("completion_time_s", SCHEME, at)
 
 
-def units(evidence: Evidence, experiment: str, at: At) -> Quantity:
+def units(evidence: Evidence, experiment: str, at: At) -> Measured:
     """Return the number of data units sent per segment of the file.
 
     Acknowledgements are not data units.
     """
     sweep = evidence.sweep(experiment)
     bits = sweep.sample("link_bits", SCHEME, at) - ACK_BITS * sweep.sample("acks_sent", SCHEME, at)
-    return Quantity(bits / UNIT_BITS / segments(evidence, experiment), "amount")
+    return Measured(bits / UNIT_BITS / segments(evidence, experiment), "amount")
 
 
 def _units(evidence: Evidence, experiment: str, at: At) -> Estimate:

@@ -31,7 +31,7 @@ from lasthop.papers.snoop.network import (
     periods,
     tahoe,
 )
-from lasthop.papers.verdicts import Quantity
+from lasthop.papers.verdicts import Measured
 from lasthop.plots import DataFigure
 from lasthop.plots.curves import Line, curve
 
@@ -41,7 +41,7 @@ _DISTANCE = Scale("mean number of bits from one error to the next", "", 1.0)
 _SEQUENCE = Scale("sequence number acknowledged", "MB", 1e6)
 
 
-def throughput(evidence: Evidence, name: str, scheme: str) -> Quantity:
+def throughput(evidence: Evidence, name: str, scheme: str) -> Measured:
     """Return the throughput of a scheme in an experiment, in bits per second."""
     return evidence.measured(name, scheme, "throughput_bps")
 

@@ -28,8 +28,8 @@ from lasthop.papers.verdicts import (
     PERCENT,
     SAME,
     VERY_CLOSE,
+    Measured,
     Part,
-    Quantity,
     Region,
     Unit,
     about,
@@ -52,7 +52,7 @@ _NO_PROGRESS = 0.01
 """The share of snoop's throughput below which plain TCP makes no progress."""
 
 
-def _over(evidence: Evidence, rate: str) -> Quantity:
+def _over(evidence: Evidence, rate: str) -> Measured:
     """Return the ratio of the throughputs with and without snoop over the same errors."""
     ours, theirs = (throughput(evidence, at_rate(rate), scheme).values for scheme in ("snoop", "basic"))
     # Without errors the runs are deterministic.
@@ -106,7 +106,7 @@ def one_run(printed: dict[str, float], evidence: Evidence) -> Finding:
 def completes(evidence: Evidence) -> Finding:
     """Judge the share of runs that snoop does not complete with a loss of every other packet."""
     unfinished = evidence.values("every-other", "snoop", "finished") == 0
-    time = Quantity(evidence.values("every-other", "snoop", "completion_time_s")[~unfinished])
+    time = Measured(evidence.values("every-other", "snoop", "completion_time_s")[~unfinished])
     text = (
         f"{int((~unfinished).sum())} of {len(unfinished)} runs, in {time.at().mean / 3600:.1f} h on average"
     )
@@ -142,7 +142,7 @@ def frequent(evidence: Evidence) -> Finding:
     whole = _staying(evidence, SYSTEM)
     parts = [
         Part(
-            Quantity(throughput(evidence, moving(interval), SYSTEM).values / whole),
+            Measured(throughput(evidence, moving(interval), SYSTEM).values / whole),
             reaches(VERY_CLOSE),
             interval,
             PERCENT,
@@ -182,7 +182,7 @@ def near_peak(rates: Sequence[str], evidence: Evidence) -> Finding:
     """Compare the throughput with hand-offs at low error rates with the peak."""
     parts = [
         Part(
-            Quantity(throughput(evidence, moving("5 s", rate), SYSTEM).values / PEAK_WITH_BEACONS),
+            Measured(throughput(evidence, moving("5 s", rate), SYSTEM).values / PEAK_WITH_BEACONS),
             reaches(CLOSE),
             rate,
             PERCENT,

@@ -41,9 +41,9 @@ from lasthop.papers.splitting.network import (
 from lasthop.papers.verdicts import (
     ABOUT,
     SAME,
+    Measured,
     Median,
     Part,
-    Quantity,
     Region,
     Unit,
     about,
@@ -154,7 +154,7 @@ def segments_of_bbr3(rate: int, evidence: Evidence) -> Finding:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Settings(Quantity):
+class Settings(Measured):
     """A number of settings, with the interval of its bootstrap over runs.
 
     Attributes

@@ -14,7 +14,7 @@ from lasthop.core.statistics import Estimate
 from lasthop.core.units import Scale
 from lasthop.papers.evidence import At, Evidence
 from lasthop.papers.paper import Plot
-from lasthop.papers.verdicts import Quantity
+from lasthop.papers.verdicts import Measured
 from lasthop.papers.vstcp.network import HEADER, SIZES, TABLE_4, rate_of, sweep_of
 from lasthop.plots import DataFigure
 from lasthop.plots.curves import Line, curve
@@ -76,7 +76,7 @@ def _throughputs(evidence: Evidence) -> DataFigure:
     return curve(lines, _RATE, _THROUGHPUT)
 
 
-def normalised(evidence: Evidence, experiment: str, scheme: str, rate: float) -> Quantity:
+def normalised(evidence: Evidence, experiment: str, scheme: str, rate: float) -> Measured:
     """Return the throughput relative to METP in the paper's campaign, in paired runs."""
     return evidence.ratio(
         "throughput_bps",

@@ -13,8 +13,8 @@ from lasthop.papers.claims import Finding, as_gain, best
 from lasthop.papers.evidence import At, Evidence
 from lasthop.papers.verdicts import (
     CLEARLY,
+    Measured,
     Part,
-    Quantity,
     Region,
     about_gain,
     above,
@@ -53,7 +53,7 @@ VS_1, VS_2 = ("rate", "vs-tcp"), ("method-2", "vs-tcp")
 _NAMES: Mapping[Side, str] = {ONE: "one", TWO: "two", NOCON: "nocon", VS_1: "VS-TCP 1", VS_2: "VS-TCP 2"}
 
 
-def _versus(evidence: Evidence, ours: Side, theirs: Side, rate: float) -> Quantity:
+def _versus(evidence: Evidence, ours: Side, theirs: Side, rate: float) -> Measured:
     """Return the ratio of throughputs in paired runs, which have the same fades."""
     sides = [(*side, at_rate(evidence, side[0], rate)) for side in (ours, theirs)]
     return evidence.ratio("throughput_bps", sides[0], sides[1])
@@ -110,11 +110,11 @@ def throughput_falls(evidence: Evidence) -> Finding:
     return Finding(parts, text)
 
 
-def _gains(evidence: Evidence, experiment: str) -> dict[float, Quantity]:
+def _gains(evidence: Evidence, experiment: str) -> dict[float, Measured]:
     return {rate: normalised(evidence, experiment, "vs-tcp", rate) for rate in rates(evidence, experiment)}
 
 
-def _percent(found: Quantity) -> str:
+def _percent(found: Measured) -> str:
     return as_gain(found.at(), 1)
 
 
@@ -135,10 +135,10 @@ def typical_gain(evidence: Evidence) -> Finding:
     return Finding(parts, text)
 
 
-def _average(gains: dict[float, Quantity]) -> Quantity:
+def _average(gains: dict[float, Measured]) -> Measured:
     """Return the average ratio over loss rates, in runs paired by number."""
     runs = min(len(each.values) for each in gains.values())
-    return Quantity(np.mean([each.values[:runs] for each in gains.values()], axis=0))
+    return Measured(np.mean([each.values[:runs] for each in gains.values()], axis=0))
 
 
 def ten_percent(evidence: Evidence) -> Finding:
@@ -239,7 +239,7 @@ def long_recovery(evidence: Evidence) -> Finding:
 
 def _beside(
     evidence: Evidence, experiment: str, rate: float, axis: str, beside: str, **rest: str
-) -> dict[str, Quantity]:
+) -> dict[str, Measured]:
     """Return the throughput for each other value of an axis, relative to that for `beside`."""
     sweep = evidence.sweep(experiment)
     points = {
@@ -418,7 +418,7 @@ def error_duration(evidence: Evidence) -> Finding:
     periods = scenario.bad_periods(120.0)
     durations = np.asarray([end - start for start, end in periods])
     expected = 0.0002 / scenario[f"{CHANNEL}.leave_error"]
-    found = Quantity(durations, "amount")
+    found = Measured(durations, "amount")
     text = (
         f"{1e3 * found.at().mean:.3f} ms on average of {len(periods)} error states at 3 %; "
         f"τ_E/P_EG is {1e3 * expected:.3f} ms"
@@ -429,12 +429,12 @@ def error_duration(evidence: Evidence) -> Finding:
     return Finding([Part(found, region)], text)
 
 
-def _readings(evidence: Evidence, growth: str, losses: str, method: str) -> Quantity:
+def _readings(evidence: Evidence, growth: str, losses: str, method: str) -> Measured:
     """Return the gain over nocon, averaged over the loss rates, under the chosen window."""
     sweep, window = evidence.sweep("readings"), counted(evidence, "packets")
     rule = {"growth": growth, "losses": losses, "method": method, "window": window}
 
-    def gained(rate: float) -> Quantity:
+    def gained(rate: float) -> Measured:
         at = at_rate(evidence, "readings", rate, **rule)
         return sweep.ratio("throughput_bps", ("vs-tcp", at), ("metp", at))
 

@@ -14,8 +14,8 @@ from lasthop.papers.evidence import Evidence
 from lasthop.papers.paper import Claim
 from lasthop.papers.verdicts import (
     ABOUT,
+    Measured,
     Part,
-    Quantity,
     Region,
     Unit,
     above,
@@ -47,7 +47,7 @@ def _station(scheme: str, station: str, evidence: Evidence) -> Finding:
     return _near(evidence.measured("table", scheme, throughput(station)), printed)
 
 
-def _near(found: Quantity, printed: float) -> Finding:
+def _near(found: Measured, printed: float) -> Finding:
     at = found.at()
     region = printed_number(printed, MARGIN, REASON, _KBPS)
     note = f"ours is {100 * (at.mean / printed - 1):+.1f} %"
@@ -150,7 +150,7 @@ def _alpha(evidence: Evidence) -> Finding:
 
 def _of_recoveries(
     evidence: Evidence, over: Callable[[Recovery], float], under: Callable[[Recovery], float]
-) -> dict[str, Quantity]:
+) -> dict[str, Measured]:
     """Return the sum of a value over that of another, of all recoveries of each run, by scheme."""
     found = {}
     for scheme in SCHEMES:

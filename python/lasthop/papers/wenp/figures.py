@@ -11,7 +11,7 @@ from lasthop.core.statistics import Estimate
 from lasthop.core.units import Scale
 from lasthop.papers.evidence import Evidence
 from lasthop.papers.paper import Plot
-from lasthop.papers.verdicts import Quantity, ratio
+from lasthop.papers.verdicts import Measured, ratio
 from lasthop.papers.wenp.network import DROPS, MARGIN, PRINTED, STATIONS
 from lasthop.plots import DataFigure, windows
 from lasthop.plots.curves import Line, curve
@@ -41,7 +41,7 @@ def mean(evidence: Evidence, experiment: str, scheme: str, station: str) -> Esti
     return evidence.measured(experiment, scheme, throughput(station)).at()
 
 
-def gain(evidence: Evidence, experiment: str, station: str) -> Quantity:
+def gain(evidence: Evidence, experiment: str, station: str) -> Measured:
     """Return the ratio of a station's throughput with WENP to that without, in paired runs."""
     metric = throughput(station)
     return ratio(*(evidence.values(experiment, scheme, metric) for scheme in ("wenp", "basic")))
