@@ -1,7 +1,8 @@
 """TR-96-014: packet size, local recovery and explicit feedback over a wireless last hop."""
 
-from lasthop.papers.ebsn.claims import BETWEEN, CLAIMS, KNOWN, RIVALS, TIMEOUTS
+from lasthop.papers.ebsn.claims import CLAIMS
 from lasthop.papers.ebsn.figures import BEYOND, CLOCKS, FIGURES, NOISE, THROUGHPUT
+from lasthop.papers.ebsn.findings import BETWEEN, KNOWN, RIVALS, TIMEOUTS
 from lasthop.papers.ebsn.readings import READINGS
 from lasthop.papers.paper import Campaign, Experiment, Paper, Settings
 from lasthop.study import Target

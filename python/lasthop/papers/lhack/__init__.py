@@ -1,7 +1,8 @@
 """Cobb and Agrawal: acknowledgements of the last hop distinguish congestion from corruption."""
 
-from lasthop.papers.lhack.claims import CLAIMS, LOST_DACKS
+from lasthop.papers.lhack.claims import CLAIMS
 from lasthop.papers.lhack.figures import FIGURES
+from lasthop.papers.lhack.findings import LOST_DACKS
 from lasthop.papers.lhack.network import (
     BER,
     CEILING,
