@@ -20,9 +20,10 @@ import lasthop
 from lasthop.core import formats
 from lasthop.fitting import FittedLink, FittedLosses, NoRateError, fit, fit_losses, plan, stated_link
 from lasthop.fitting.coverage import Case, covered, periods
-from lasthop.fitting.losses import Candidate, _interval, _Replicates, lost_copies, record_of
+from lasthop.fitting.losses import Candidate, lost_copies, record_of
 from lasthop.fitting.scenario import channel
 from lasthop.fitting.timing import Timing, Variation, vary
+from lasthop.fitting.uncertainty import Replicates, interval
 from lasthop.measurement import Counts, Delays, Direction, Measurement, MeasurementError, Probes, Rates
 
 
@@ -637,9 +638,9 @@ def test_without_replicates_no_parameter_is_determined() -> None:
     lost = np.arange(1000) % 50 < 5
     probes = Probes(Direction.DOWN, np.linspace(0.0, 20.0, 1000), lost, None)
     best = fit_losses(probes, replicates=1).best
-    none = _Replicates(best, 1.0, {name: np.array([]) for name in ("loss", "good_s")})
-    assert _interval("loss", [none], record_of(probes)) == (0.0, 1.0)
-    assert _interval("good_s", [none], record_of(probes)) == (0.0, math.inf)
+    none = Replicates(best, 1.0, {name: np.array([]) for name in ("loss", "good_s")})
+    assert interval("loss", [none], record_of(probes)) == (0.0, 1.0)
+    assert interval("good_s", [none], record_of(probes)) == (0.0, math.inf)
 
 
 def test_intervals_average_the_tails_of_models_by_their_shares() -> None:
@@ -652,11 +653,11 @@ def test_intervals_average_the_tails_of_models_by_their_shares() -> None:
     candidate = Candidate("gilbert", 2, 0.0, 0.0, 0.0, {"good_s": 1.0})
     first, second = np.arange(1.0, 1000.0), np.arange(1001.0, 2000.0)
     three = [
-        _Replicates(candidate, 0.9, {"good_s": first}),
-        _Replicates(candidate, 0.1, {"good_s": second}),
-        _Replicates(candidate, 5.0, {"loss": first}),
+        Replicates(candidate, 0.9, {"good_s": first}),
+        Replicates(candidate, 0.1, {"good_s": second}),
+        Replicates(candidate, 5.0, {"loss": first}),
     ]
-    low, high = _interval("good_s", three, record)
+    low, high = interval("good_s", three, record)
     assert low == pytest.approx(0.025 / 0.9 * 1000, abs=1.5)
     # One gap in 1,999 is beyond the last value.
     assert high == pytest.approx(2000 - (0.025 - 1 / 1999) / 0.1 * 1000, abs=1.5)

@@ -3,7 +3,8 @@
 from lasthop.fitting.estimate import stated_link
 from lasthop.fitting.given import GivenLink, preset_link, scenario_link
 from lasthop.fitting.link import Assumption, FittedLink, NoRateError, StatedLosses
-from lasthop.fitting.losses import Candidate, Check, FittedLosses, Parameter, fit_losses
+from lasthop.fitting.loss_fit import fit_losses
+from lasthop.fitting.losses import Candidate, Check, FittedLosses, Parameter
 from lasthop.fitting.plan import ProbePlan, plan
 from lasthop.fitting.recognition import fit
 from lasthop.fitting.timing import Timing, Variation

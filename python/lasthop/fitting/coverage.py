@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from lasthop._lasthop import simulate_losses
-from lasthop.fitting.losses import NAMES, FittedLosses, Model, fit_losses
+from lasthop.fitting.loss_fit import fit_losses
+from lasthop.fitting.losses import NAMES, FittedLosses, Model
 from lasthop.measurement import Counts, Direction, Probes
 
 

@@ -13,7 +13,8 @@ from lasthop._lasthop import quantity
 from lasthop.core import formats
 from lasthop.fitting.doubt import doubts
 from lasthop.fitting.link import Assumption, FittedLink, StatedLosses
-from lasthop.fitting.losses import MOST_COUNTED, REPLICATES, TOO_MANY_COUNTED, FittedLosses, fit_losses
+from lasthop.fitting.loss_fit import fit_losses
+from lasthop.fitting.losses import MOST_COUNTED, REPLICATES, TOO_MANY_COUNTED, FittedLosses
 from lasthop.fitting.scenario import PERFECT, Rounded, micros, share
 from lasthop.fitting.timing import Timing, timing
 from lasthop.measurement import Counts, Direction, Measurement, MeasurementError, Probes
