@@ -120,6 +120,7 @@ class Emulator:
         wire: bool = False,
         trace: bool = False,
         lateness: bool = False,
+        virtual_time: bool = False,
     ) -> Emulator: ...
     @staticmethod
     def drop_privileges() -> None: ...

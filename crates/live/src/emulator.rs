@@ -52,6 +52,8 @@ pub struct Settings {
     pub trace: bool,
     /// Whether to [record](Report::packets) how late each packet is.
     pub record_lateness: bool,
+    /// Whether the clock stands still while a thread runs, so that reading it once per wake-up is enough.
+    pub virtual_time: bool,
 }
 
 impl Default for Settings {
@@ -64,6 +66,7 @@ impl Default for Settings {
             whole_frames: false,
             trace: false,
             record_lateness: false,
+            virtual_time: false,
         }
     }
 }
@@ -198,6 +201,9 @@ impl Emulator {
     pub fn run(&mut self, mut keep_going: impl FnMut() -> bool) -> io::Result<()> {
         // The default timer slack of a thread is 50 microseconds.
         nix::sys::prctl::set_timerslack(1)?;
+        if self.settings.virtual_time {
+            clock::read_once_per_wait();
+        }
         let begin_ns = thread_cpu_ns();
         let mut watched_ns = 0;
         loop {
@@ -213,7 +219,7 @@ impl Emulator {
             self.catch_up()?;
             self.moderation.wake(monotonic_ns());
             if let Some(pause) = self.moderation.pause() {
-                std::thread::sleep(pause);
+                clock::pause(pause);
             }
             self.wait(watched_ns)?;
         }

@@ -46,6 +46,8 @@ type Recorded<'py> = (String, Vec<(String, Bound<'py, PyDict>)>, Option<Bound<'p
 ///     Whether to record the trace of each TCP connection.
 /// lateness : bool, default False
 ///     Whether to record how late each packet is.
+/// virtual_time : bool, default False
+///     Whether the clock of this kernel stands still while a thread runs.
 ///
 /// Raises
 /// ------
@@ -61,7 +63,7 @@ impl Emulator {
     #[new]
     #[pyo3(signature = (
         scenario, scheme, interfaces, *, seed=1, run=0, mtu, longest_wait, pcap=None, wire=false, trace=false,
-        lateness=false,
+        lateness=false, virtual_time=false,
     ))]
     #[allow(clippy::too_many_arguments, reason = "they have names in Python")]
     fn new(
@@ -77,6 +79,7 @@ impl Emulator {
         wire: bool,
         trace: bool,
         lateness: bool,
+        virtual_time: bool,
     ) -> PyResult<Emulator> {
         if !(longest_wait > 0.0 && longest_wait < 3600.0) {
             return Err(PyValueError::new_err(format!(
@@ -95,8 +98,15 @@ impl Emulator {
         let interfaces = [open(&interfaces.0)?, open(&interfaces.1)?];
         let longest_wait = Duration::from_secs_f64(longest_wait);
         let capture = pcap.map(|(source, destination)| [source, destination]);
-        let settings =
-            Settings { mtu, longest_wait, capture, whole_frames: wire, trace, record_lateness: lateness };
+        let settings = Settings {
+            mtu,
+            longest_wait,
+            capture,
+            whole_frames: wire,
+            trace,
+            record_lateness: lateness,
+            virtual_time,
+        };
         let emulator = lasthop_live::Emulator::new(emulation, interfaces, settings)?;
         Ok(Emulator(Mutex::new(Some(emulator))))
     }
