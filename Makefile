@@ -8,6 +8,7 @@
 #   make web     compile the simulator to WebAssembly, for pages
 #   make gateway compile the gateway as one static program, and pack it, into dist
 #   make demo-gateway  show what it gains, between namespaces; needs root and iperf3
+#   make kernel  build a Linux kernel for `lasthop emulate --virtual` into the cache of this user
 #   make docs    build the documentation site into out/site
 #   make bench   measure what runs cost, beside ns-2 and ns-3 where they are installed
 #   make clean   remove what these made
@@ -42,7 +43,7 @@ PYTEST := $(BIN)/pytest --quiet --numprocesses auto --dist loadfile --no-loadsco
 # Under a name of its own, so that `make --dry-run` asks nothing.
 UP_TO_DATE = MAKEFLAGS= $(MAKE) --question
 
-.PHONY: run web docs gateway demo-gateway release check test test-all extension lint lint-python lint-rust doc check-rust test-rust test-python pages
+.PHONY: run web docs kernel gateway demo-gateway release check test test-all extension lint lint-python lint-rust doc check-rust test-rust test-python pages
 .PHONY: bench bench-record clean
 .DELETE_ON_ERROR:
 
@@ -116,6 +117,9 @@ gateway: | $(VENV)/.made
 
 demo-gateway: $(BUILT)
 	$(BIN)/python scripts/gateway_demo.py
+
+kernel: $(BUILT)
+	$(BIN)/lasthop kernel build
 
 docs: $(BUILT)
 	$(DEVELOP) --release --quiet --extras docs

@@ -43,6 +43,7 @@ SLOW = {
     "test_page": "pages in a browser",
     "test_papers": "experiments of all papers",
     "test_site": "the site in a browser",
+    "test_virtual": "processes in guests",
     "test_widget": "notebooks in a browser",
 }
 """The files of tests that `make check` leaves out, and why they take long."""

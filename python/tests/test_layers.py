@@ -17,6 +17,7 @@ FLOORS = (
     "_lasthop",
     "python_scheme",
     "core",
+    "virtual",
     "results",
     "engine",
     "study",

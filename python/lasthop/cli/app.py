@@ -16,7 +16,8 @@ from lasthop.cli.options import Verbose
 
 COMMANDS = {
     "run": "Run a scenario with each of its schemes, and compare them.",
-    "emulate": "Run real programs at the two ends of a scenario's network, in real time. Linux only.",
+    "emulate": "Run real programs at the two ends of a scenario's network. Linux only.",
+    "kernel": "Build and list the Linux kernels that `emulate --virtual` runs.",
     "gateway": "Help the connections of a real link by the schemes of scenarios. Linux only.",
     "study": "Sweep a scenario with replications until the intervals are narrow enough; can be resumed.",
     "merge": "Merge the shards of a study, and print its tables.",

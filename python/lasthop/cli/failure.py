@@ -24,9 +24,11 @@ INTERRUPTED = 130
 EXIT_CODES = {
     0: "Success. A transfer that did not finish within the limit is a result too; a warning on stderr says "
     "so.",
-    CRASHED: "A run crashed: a bug in Lasthop. stderr says how to replay it.",
+    CRASHED: "A run crashed: a bug in Lasthop. stderr says how to replay it. Or a kernel in "
+    "virtual time did.",
     WRONG_INPUT: "An invalid scenario or option, or a file that cannot be read or written.",
-    LATE: "`lasthop emulate` ran late, or dropped packets that the machine was too slow for.",
+    LATE: "`lasthop emulate` ran late, or dropped packets that the machine was too slow for, or exceeded "
+    "`--wall-limit`.",
     INTERRUPTED: "Interrupted by Ctrl-C.",
 }
 """The meaning of each exit code."""

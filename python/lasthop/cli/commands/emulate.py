@@ -9,10 +9,19 @@ from typing import Annotated
 import typer
 
 from lasthop.cli import complete
-from lasthop.cli.emulation import namespaces, wire
+from lasthop.cli.emulation import namespaces, virtual, wire
 from lasthop.cli.emulation.carrier import Emulation
 from lasthop.cli.failure import RefusedError
-from lasthop.cli.options import AsJson, Overrides, Pcap, RunNumber, ScenarioFile, Seed, Verbose, directory
+from lasthop.cli.options import (
+    AsJson,
+    Overrides,
+    Pcap,
+    RunNumber,
+    ScenarioFile,
+    Seed,
+    Verbose,
+    directory,
+)
 from lasthop.cli.scenario import describe, load
 
 
@@ -77,6 +86,57 @@ def emulate(
         bool,
         typer.Option("--force", help="Use interfaces that have addresses or the default route of this host."),
     ] = False,
+    is_virtual: Annotated[
+        bool,
+        typer.Option(
+            "--virtual",
+            help="Run the programs on a Linux kernel of its own in virtual time: the same seed gives the "
+            "same bytes, on a busy machine too.",
+        ),
+    ] = False,
+    kernel: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="With --virtual: the kernel, as a file or a version that `lasthop kernel list` has; by "
+            "default the newest.",
+        ),
+    ] = None,
+    runs: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=10_000,
+            metavar="N",
+            help="With --virtual: this many runs from --run on, each with a row.",
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=1000,
+            metavar="N",
+            help="With --runs: runs at once; by default one for each processor.",
+        ),
+    ] = None,
+    writable: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            exists=True,
+            file_okay=False,
+            help="With --virtual: a directory that the programs may change; other changes of files vanish "
+            "with the run.",
+        ),
+    ] = None,
+    wall_limit: Annotated[
+        float,
+        typer.Option(
+            metavar="S",
+            help="With --virtual: give up on a run that takes longer, in seconds of real time.",
+        ),
+    ] = 600.0,
     as_json: AsJson = False,
     out: Annotated[Path | None, directory("Directory of the report and the recordings.")] = None,
     trace: Annotated[
@@ -88,36 +148,58 @@ def emulate(
     ] = False,
     verbose: Verbose = False,
 ) -> None:
-    """Run real programs at the two ends of a scenario's network, in real time. Linux only.
+    """Run real programs at the two ends of a scenario's network. Linux only.
 
     The server is where the scenario's transfer begins, the client where it ends; each has a network namespace
     of its own. Needs no privileges where the kernel allows user namespaces. With --between, the network takes
-    the place of a wire between two interfaces of yours, until the command ends, or Ctrl-C.
+    the place of a wire between two interfaces of yours, until the command ends, or Ctrl-C. With --virtual, a
+    kernel that `lasthop kernel build` made runs the ends, and its clock advances only while all of them wait.
     """
     if sys.platform != "linux":
         raise RefusedError("emulate needs Linux, with its network namespaces and packet sockets")
     if (pcap or trace or record_lateness) and out is None:
         raise RefusedError("--pcap, --trace and --record-lateness write files and need --out DIR")
+    if not is_virtual:
+        given = {"--kernel": kernel, "--runs": runs, "--jobs": jobs, "--writable": writable}
+        for name in (name for name, value in given.items() if value is not None):
+            raise RefusedError(f"{name} is about virtual time; add --virtual")
+    elif between is not None:
+        raise RefusedError(
+            "--between: interfaces of this machine live in real time; without it, --virtual "
+            "makes two ends of its own"
+        )
+    elif not command:
+        raise RefusedError("--virtual: a shell would wait for you in real time; expected a command after --")
     if not 0 < lateness <= 1000:
         raise RefusedError(f"--lateness: expected milliseconds from 0 to 1000, such as 5, found {lateness:g}")
+    if not wall_limit > 0:
+        raise RefusedError(f"--wall-limit: expected seconds, such as 600, found {wall_limit:g}")
     scenario = load(path, overrides or [], [scheme] if scheme else [])
+    guest = virtual.inside()
     emulation = Emulation(
         scenario=scenario,
         scheme=scenario.schemes[0],
         seed=seed,
-        run=run,
+        run=guest.run if guest else run,
         lateness_ms=lateness,
-        out=out,
+        out=guest.directory if guest else out,
         pcap=pcap,
         trace=trace,
         record_lateness=record_lateness,
-        as_json=as_json,
+        as_json=guest.as_json if guest else as_json,
+        guest=guest,
     )
     # Refuses a scenario or scheme that cannot be emulated.
     scenario.emulated(emulation.scheme)
     if between is None:
         if force:
             raise RefusedError("--force is about the interfaces of --between, which is not given")
+        if is_virtual and guest is None:
+            describe(path, scenario)
+            guests = virtual.Guests(
+                kernel=kernel, runs=runs, jobs=jobs, limit_s=wall_limit, writable=writable
+            )
+            raise typer.Exit(virtual.emulate(emulation, guests))
         namespaces.emulate(
             emulation,
             path,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from lasthop import Scenario
 from lasthop._lasthop import Emulator
@@ -29,6 +29,16 @@ _UP_AND_RUNNING = 0x1 | 0x40
 
 _LONGEST_WAIT = 0.05
 """Packets are dropped if they waited to be read for more than these seconds and ten times the bound."""
+
+
+class Guest(Protocol):
+    """What an emulation in virtual time knows of its guest."""
+
+    def wait_for_phase(self) -> None:
+        """Sleep until the phase in which the client starts."""
+
+    def facts(self) -> dict[str, Any]:
+        """Return what a report has of the guest, after the programs have ended."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +61,8 @@ class Emulation:
         Whether to record packets as pcapng, those of TCP as CSV, and how late each was.
     as_json : bool
         Whether the report is printed as JSON on stdout, and what programs print there goes to stderr.
+    guest : Guest or None
+        The guest in which it runs, in virtual time; None in real time.
     """
 
     scenario: Scenario
@@ -63,6 +75,7 @@ class Emulation:
     trace: bool
     record_lateness: bool
     as_json: bool
+    guest: Guest | None = None
 
 
 def stop_on_termination() -> threading.Event:
@@ -211,6 +224,7 @@ class Carrier:
             wire=wire,
             trace=emulation.trace,
             lateness=emulation.record_lateness,
+            virtual_time=emulation.guest is not None,
         )
         self._backlog_drops = 0
         self._scheduled = threading.Event()
@@ -255,18 +269,21 @@ class Carrier:
 
     def write(self, report: dict[str, Any]) -> None:
         """Write the report, the scenario and the recordings, if there is a directory for them."""
-        from lasthop import plots
-
         if self._output is None:
             return
+        self._output.text("scenario.toml", self._scenario.to_toml())
+        self._output.text("results.json", json.dumps(report, indent=2) + "\n")
+        if not self._traces and self._lateness is None:
+            return
+        # Takes longer to import than all the rest.
+        from lasthop import plots
+
         for number, (name, events) in enumerate(self._traces):
             # As those of `lasthop run`, for the connection with most data.
             stem = f"{self._stem}.{name}" if number else self._stem
             plots.write_csv(self._output.path(f"{run_stem(stem)}.events.csv", "traces"), events)
         if self._lateness is not None:
             plots.write_csv(self._output.path(f"{self._stem}.lateness.csv", "lateness"), self._lateness)
-        self._output.text("scenario.toml", self._scenario.to_toml())
-        self._output.text("results.json", json.dumps(report, indent=2) + "\n")
 
 
 def _backlog_drops() -> int:

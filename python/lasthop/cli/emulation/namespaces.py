@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -72,6 +73,12 @@ outer process is in the foreground of a terminal."""
 _SUPER_PACKET_S = 200e-6
 """How long a super-packet of the kernel may keep the slowest link busy, in seconds."""
 
+_SILENT_IPV6 = "addrgenmode none"
+"""The setting that keeps an interface without addresses of IPv6; a kernel without IPv6 refuses it."""
+
+_CHECK_INTERVAL = 0.05
+"""Seconds between two checks of the interfaces."""
+
 _GRACE = 0.3
 """Seconds that a program may take to end after its interface."""
 
@@ -111,7 +118,11 @@ def emulate(
     if privileged and os.geteuid():
         raise RefusedError("--privileged gives programs the privileges of root, and this user is another one")
     inherited = os.environ.get(_LIFELINE)
-    if inherited is None:
+    if emulation.guest is not None:
+        # A guest has nothing else, and the outer process ends it: this pipe never closes.
+        scheduling.take_real_time()
+        inherited = f"{os.pipe()[0]} 0"
+    elif inherited is None:
         describe(path, emulation.scenario)
         _enter_namespaces(privileged=privileged)
     descriptor, foreground = map(int, inherited.split())
@@ -258,6 +269,8 @@ def _emulate(
             at_server.wait_until_it_listens()
         if not command:
             notify(f"the server is at {ADDRESSES[0]}; `exit` ends the emulation")
+        if emulation.guest is not None:
+            emulation.guest.wait_for_phase()
         at_client.go()
         at_client.expect("ready")
         carrier.begin()
@@ -334,7 +347,7 @@ class _End:
             f"ip address add {ADDRESSES[side]}/24 dev eth0",
             "ip link set dev eth0 up",
         ]
-        if kernel.mtu >= _LEAST_MTU6 and Path("/proc/net/if_inet6").exists():
+        if kernel.mtu >= _LEAST_MTU6 and _has_ipv6():
             commands.append(f"ip address add {_ADDRESSES6[side]}/64 dev eth0 nodad")
         plan = {
             "go": go,
@@ -345,7 +358,7 @@ class _End:
         }
         init = str(Path(__file__).with_name("namespace_init.py"))
         environment = dict(os.environ)
-        del environment[_LIFELINE]
+        environment.pop(_LIFELINE, None)
         for name, address in zip(("LASTHOP_SERVER", "LASTHOP_CLIENT"), ADDRESSES, strict=True):
             environment[name] = address
         self.process = subprocess.Popen(
@@ -401,12 +414,16 @@ def _connect(device: str, pid: int) -> None:
     for command in (
         f"ip link add name {device} address {_OTHER_MAC} type veth {peer}",
         # This keeps the host from sending packets of its own.
-        f"ip link set dev {device} addrgenmode none mtu 65535",
+        f"ip link set dev {device} {_SILENT_IPV6 if _has_ipv6() else ''} mtu 65535",
         f"ip link set dev {device} arp off up",
     ):
         done = subprocess.run(command.split(), capture_output=True, text=True, check=False)
         if done.returncode:
             raise RefusedError(f"emulate cannot set up its devices: {command}: {done.stderr.strip()}")
+
+
+def _has_ipv6() -> bool:
+    return Path("/proc/net/if_inet6").exists()
 
 
 def _segments(rate_bps: float, mtu: int) -> int:
@@ -439,18 +456,21 @@ def _wait(
 
     An interface disappears as well when the last program at its end does.
     """
-    while not stop.is_set():
-        for device, end in ends.items():
-            if devices.look(device):
-                try:
-                    end.process.wait(_GRACE)
-                except subprocess.TimeoutExpired:
-                    devices.note(device)
-        try:
-            code = process.wait(0.05)
-        except subprocess.TimeoutExpired:
-            continue
-        return code if code >= 0 else 128 - code
+    # Unlike `Popen.wait` with a timeout, this does not poll.
+    ended = os.pidfd_open(process.pid)
+    try:
+        while not stop.is_set():
+            for device, end in ends.items():
+                if devices.look(device):
+                    try:
+                        end.process.wait(_GRACE)
+                    except subprocess.TimeoutExpired:
+                        devices.note(device)
+            if select.select([ended], [], [], _CHECK_INTERVAL)[0]:
+                code = process.wait()
+                return code if code >= 0 else 128 - code
+    finally:
+        os.close(ended)
     return 128 + signal.SIGTERM
 
 

@@ -12,6 +12,9 @@ from lasthop.cli.failure import LATE
 from lasthop.cli.streams import emit_document, notify
 from lasthop.core import formats
 
+_POLLING_SHARE = 0.05
+"""Programs that are busy for a larger share of virtual time wait by reading the clock over and over."""
+
 
 def document(
     emulation: Emulation, interfaces: tuple[str, str] | None, carried: dict[str, Any], code: int
@@ -63,6 +66,7 @@ def document(
         "problems": problems,
         "without_sweep": list(scenario.sweep),
         "interfaces": list(interfaces) if interfaces else None,
+        "virtual": emulation.guest.facts() if emulation.guest else None,
         "metrics": _metrics(carried),
         **carried,
     }
@@ -93,9 +97,20 @@ def publish(report: dict[str, Any], *, as_json: bool) -> int:
     else:
         for line in _lines(report):
             notify(line)
-    for problem in report["problems"]:
+    for problem in (*report["problems"], *_notes(report)):
         notify(f"warning: {problem}")
     return int(report["exit_code"]) or (LATE if report["problems"] else 0)
+
+
+def _notes(report: dict[str, Any]) -> Iterator[str]:
+    """Yield what is worth knowing, although the results are sound."""
+    virtual = report["virtual"]
+    if virtual and virtual["polling_s"] > _POLLING_SHARE * report["duration_s"]:
+        yield (
+            f"the programs read clocks over and over for {formats.seconds(virtual['polling_s'])} of virtual "
+            "time, which is slow; let them sleep or poll(2) until a time, instead of asking whether it has "
+            "come"
+        )
 
 
 def _lines(report: dict[str, Any]) -> Iterator[str]:
@@ -136,6 +151,9 @@ def _lines(report: dict[str, Any]) -> Iterator[str]:
         yield f"  without the sweep of {', '.join(report['without_sweep'])}"
     late = report["lateness"]
     times = ", ".join(f"{name} {_time(late[f'{name}_s'])}" for name in ("p50", "p99", "max"))
+    if virtual := report["virtual"]:
+        yield f"  lateness {times}; Linux {virtual['kernel']} in virtual time"
+        return
     share = report["cpu_s"] / report["duration_s"] if report["duration_s"] else 0
     yield f"  lateness {times}; {share:.0%} of a processor"
 

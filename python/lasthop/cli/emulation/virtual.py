@@ -1,0 +1,317 @@
+"""Emulation on kernels of its own, in virtual time: `lasthop emulate --virtual`.
+
+```text
+lasthop emulate --virtual      finds the kernel, prints rows of several runs
+  guest                        Linux as a process, whose clock advances while all wait; one for each run
+    lasthop emulate            as in namespaces.py, but for the outer process; prints the report
+```
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import queue
+import resource
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import typer
+
+from lasthop.cli.emulation.carrier import Emulation, stop_on_termination
+from lasthop.cli.failure import CRASHED, LATE, RefusedError, failed
+from lasthop.cli.output import FILES, Output
+from lasthop.cli.streams import emit_document, notify
+from lasthop.virtual import guest, kernels
+from lasthop.virtual.kernels import Kernel, KernelError
+
+_INSIDE = "LASTHOP_GUEST"
+"""The environment variable of a command in a guest, with the fields of `Inside` as JSON."""
+
+_TERMINATED = 128 + signal.SIGTERM
+
+
+@dataclass(frozen=True)
+class Inside:
+    """What a command in a guest is told by the one outside.
+
+    Parameters
+    ----------
+    kernel : str
+        The version of the guest's kernel.
+    run : int
+        The run's number.
+    phase_s : float
+        When the client starts within a period of clocks, in seconds.
+    out : str or None
+        The directory of its results.
+    as_json : bool
+        Whether it prints its report as JSON.
+    """
+
+    kernel: str
+    run: int
+    phase_s: float
+    out: str | None
+    as_json: bool
+
+    @property
+    def directory(self) -> Path | None:
+        """The directory of its results."""
+        return None if self.out is None else Path(self.out)
+
+    def wait_for_phase(self) -> None:
+        """Sleep until the phase in which the client starts."""
+        time.sleep((self.phase_s - time.monotonic()) % guest.PHASES_S)
+
+    def facts(self) -> dict[str, Any]:
+        """Return what a report has of the guest, after the programs have ended.
+
+        The clock stands still while a program computes, so that its processor time is that of reading clocks.
+        """
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return {"kernel": self.kernel, "phase_s": self.phase_s, "polling_s": used.ru_utime + used.ru_stime}
+
+
+def inside() -> Inside | None:
+    """Return what this command was told, if it is in a guest. Programs that it runs are not told."""
+    told = os.environ.pop(_INSIDE, None)
+    return None if told is None else Inside(**json.loads(told))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guests:
+    """How guests are run.
+
+    Parameters
+    ----------
+    kernel : str or None
+        The kernel's file or version; by default the newest that was built.
+    runs : int or None
+        How many runs; None for a single one.
+    jobs : int or None
+        Guests at once; by default one for each processor.
+    limit_s : float
+        How long each may take in real time, in seconds.
+    writable : Path or None
+        A directory that the programs may change.
+    """
+
+    kernel: str | None
+    runs: int | None
+    jobs: int | None
+    limit_s: float
+    writable: Path | None
+
+
+def emulate(emulation: Emulation, guests: Guests) -> int:
+    """Emulate in guests; returns the exit code: of several runs the first that is not 0.
+
+    Parameters
+    ----------
+    emulation : Emulation
+        What to emulate. The guests parse the command line again.
+    guests : Guests
+        How to run them.
+
+    Raises
+    ------
+    RefusedError
+        If there is no kernel for it.
+    """
+    with _failures():
+        kernel = kernels.find(guests.kernel)
+        output = None if emulation.out is None else Output(emulation.out)
+        with output or nullcontext():
+            laboratory = _Laboratory(emulation, guests, kernel, output)
+            if guests.runs is None:
+                return laboratory.run(emulation.run, sys.stdout.buffer, sys.stderr.buffer)
+            return laboratory.runs(range(emulation.run, emulation.run + guests.runs))
+
+
+@contextmanager
+def _failures() -> Iterator[None]:
+    """Turn what goes wrong with a guest into a message and an exit code."""
+    try:
+        yield
+    except KernelError as error:
+        raise RefusedError(str(error)) from None
+    except guest.LimitError as error:
+        raise failed("run", str(error), code=LATE) from None
+    except guest.CrashError as error:
+        raise failed("run", str(error), code=CRASHED) from None
+    except guest.StoppedError:
+        raise typer.Exit(_TERMINATED) from None
+
+
+class _Made(NamedTuple):
+    """A run of several.
+
+    Attributes
+    ----------
+    code : int
+        Its exit code.
+    report : dict or None
+        Its report; None if it was refused.
+    printed : str
+        What the programs printed, and warnings.
+    """
+
+    code: int
+    report: dict[str, Any] | None
+    printed: str
+
+
+class _Laboratory:
+    """Makes the runs of an emulation, each in a guest on a processor of its own.
+
+    Parameters
+    ----------
+    emulation : Emulation
+        What to emulate.
+    guests : Guests
+        How to run them.
+    kernel : Kernel
+        Their kernel.
+    output : Output or None
+        The directory of results.
+    """
+
+    def __init__(self, emulation: Emulation, guests: Guests, kernel: Kernel, output: Output | None) -> None:
+        self._emulation, self._guests, self._kernel, self._output = emulation, guests, kernel, output
+        self._stop = stop_on_termination()
+        processors = sorted(os.sched_getaffinity(0))
+        self._jobs = guests.jobs or len(processors)
+        # Several commands at once begin with different ones.
+        first = os.getpid() % len(processors)
+        self._processors: queue.SimpleQueue[int] = queue.SimpleQueue()
+        for number in range(max(self._jobs, len(processors))):
+            self._processors.put(processors[(first + number) % len(processors)])
+
+    def run(self, run: int, stdout: BinaryIO, stderr: BinaryIO) -> int:
+        """Make one run; returns its exit code.
+
+        Parameters
+        ----------
+        run : int
+            The run's number.
+        stdout, stderr : binary file
+            Get what it prints.
+        """
+        emulation, output, is_one = self._emulation, self._output, self._guests.runs is None
+        draw = guest.Draw.of(emulation.seed, run)
+        directory = None if output is None else output.staging / f"guest-{run}"
+        told = Inside(
+            kernel=self._kernel.version,
+            run=run,
+            phase_s=draw.phase_s,
+            out=None if directory is None else str(directory.resolve()),
+            as_json=emulation.as_json or not is_one,
+        )
+        job = guest.Job(
+            command=[sys.executable, "-m", "lasthop", *sys.argv[1:]],
+            environment=os.environ | {_INSIDE: json.dumps(asdict(told)), "PYTHONDONTWRITEBYTECODE": "1"},
+            writable=[each for each in (self._guests.writable, output and output.staging) if each],
+            entropy=draw.entropy,
+        )
+        processor = self._processors.get()
+        try:
+            ended = guest.run(
+                self._kernel,
+                job,
+                limit_s=self._guests.limit_s,
+                stdout=stdout,
+                stderr=stderr,
+                stop=self._stop,
+                processor=processor,
+            )
+        finally:
+            self._processors.put(processor)
+        if output is not None and directory is not None and directory.is_dir():
+            # Several runs have one report and one scenario.
+            left_out = (FILES,) if is_one else (FILES, "results.json", "scenario.toml")
+            for path in sorted(directory.iterdir()):
+                if path.name not in left_out:
+                    name = path.name if is_one else f"run-{run}.{path.name}"
+                    os.replace(path, output.path(name, "recordings"))
+            shutil.rmtree(directory)
+        return ended.exit_code
+
+    def runs(self, numbers: Sequence[int]) -> int:
+        """Make several runs at once, and print a row for each; returns the exit code."""
+        made: list[_Made] = []
+        with ThreadPoolExecutor(self._jobs) as pool:
+            begun = [pool.submit(self._captured, number) for number in numbers]
+            try:
+                for number, each in zip(numbers, begun, strict=True):
+                    made.append(each.result())
+                    if printed := made[-1].printed.rstrip():
+                        notify(f"run {number}:\n{printed}")
+            except BaseException:
+                self._stop.set()
+                pool.shutdown(cancel_futures=True)
+                raise
+        reports = [each.report for each in made if each.report is not None]
+        document = json.dumps({"runs": reports}, indent=2)
+        if self._output is not None:
+            self._output.text("results.json", f"{document}\n")
+            self._output.text("scenario.toml", self._emulation.scenario.to_toml())
+            _write_rows(self._output, reports)
+        if self._emulation.as_json:
+            emit_document(document)
+        elif reports:
+            _print_rows(reports)
+        return next((each.code for each in made if each.code), 0)
+
+    def _captured(self, run: int) -> _Made:
+        """Make one run, and return what it prints."""
+        stdout, stderr = io.BytesIO(), io.BytesIO()
+        code = self.run(run, stdout, stderr)
+        document = json.loads(stdout.getvalue() or b"{}")
+        return _Made(
+            code, document if "run" in document else None, stderr.getvalue().decode(errors="replace")
+        )
+
+
+def _row(report: dict[str, Any]) -> dict[str, Any]:
+    """Return a run as a row: its metrics, and those of the connection with most data."""
+    row: dict[str, Any] = {name: report[name] for name in ("run", "exit_code", "duration_s", "lost_packets")}
+    row |= report["metrics"]
+    row |= {"phase_s": report["virtual"]["phase_s"]}
+    for connection in report["connections"][:1]:
+        row |= connection
+    return row
+
+
+def _write_rows(output: Output, reports: list[dict[str, Any]]) -> None:
+    """Write `runs.csv`."""
+    from lasthop import plots
+
+    rows = [_row(report) for report in reports]
+    names = dict.fromkeys(name for row in rows for name in row)
+    plots.write_csv(
+        output.path("runs.csv", "rows"), {name: [row.get(name, "") for row in rows] for name in names}
+    )
+
+
+def _print_rows(reports: list[dict[str, Any]]) -> None:
+    """Print a row for each run."""
+    from lasthop.cli.table import Table, in_common
+    from lasthop.core.units import RATES
+
+    rows = [_row(report) for report in reports]
+    unit, rates = in_common([row.get("throughput_bps") for row in rows], RATES)
+    table = Table(">run", f">throughput ({unit})", ">duration (s)", ">lost packets", ">exit code")
+    for row, rate in zip(rows, rates, strict=True):
+        shown = (str(row["run"]), rate, f"{row['duration_s']:.2f}", f"{row['lost_packets']:,}")
+        table.row(*shown, str(row["exit_code"]))
+    table.print()

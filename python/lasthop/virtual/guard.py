@@ -1,0 +1,80 @@
+"""The keeper of a guest: starts its kernel, and leaves nothing behind when the command ends.
+
+Executed by path, without the package: `python guard.py LIFELINE PROCESSOR KERNEL ARGUMENTS...` in the
+directory of the guest, where LIFELINE is a descriptor that closes when the command ends, also by SIGKILL.
+Prints a line once the kernel has ended. Then, or before if the command does, all processes are ended; the
+directory is removed with the command.
+"""
+
+import ctypes
+import os
+import select
+import shutil
+import signal
+import sys
+from pathlib import Path
+
+_PDEATHSIG = 1
+_CHILD_SUBREAPER = 36
+"""Options of prctl(2)."""
+
+_ADDR_NO_RANDOMIZE = 0x0040000
+"""A personality(2) in which addresses are the same each time, those of the kernel's own data too."""
+
+
+def start(processor: int, kernel: str, arguments: list[str]) -> int:
+    """Start the kernel; returns its process identifier."""
+    keeper = os.getpid()
+    child = os.fork()
+    if child:
+        return child
+    libc = ctypes.CDLL(None)
+    libc.prctl(_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != keeper:
+        os._exit(1)
+    libc.personality(_ADDR_NO_RANDOMIZE)
+    # The kernel and its processes take turns, and are faster on one processor.
+    os.sched_setaffinity(0, {processor})
+    null, console = os.open(os.devnull, os.O_RDWR), os.open("console", os.O_WRONLY | os.O_APPEND)
+    for number, descriptor in enumerate((null, console, console)):
+        os.dup2(descriptor, number)
+    os.closerange(3, 256)
+    try:
+        os.execv(kernel, ["linux", *arguments])
+    except OSError as error:
+        os.write(2, f"{kernel}: {error.strerror}\n".encode())
+    os._exit(127)
+
+
+def end_children() -> None:
+    """End all processes that the kernel has left: its programs are processes of this machine."""
+    children = Path(f"/proc/self/task/{os.getpid()}/children")
+    while True:
+        for child in children.read_text().split():
+            os.kill(int(child), signal.SIGKILL)
+        try:
+            os.wait()
+        except ChildProcessError:
+            return
+
+
+def main() -> None:
+    """Keep one guest."""
+    lifeline, processor = int(sys.argv[1]), int(sys.argv[2])
+    directory = os.getcwd()
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    # Orphans become children of this process.
+    ctypes.CDLL(None).prctl(_CHILD_SUBREAPER, 1)
+    kernel = start(processor, sys.argv[3], sys.argv[4:])
+    ended = os.pidfd_open(kernel)
+    ready, _, _ = select.select([ended, lifeline], [], [])
+    end_children()
+    if lifeline not in ready:
+        os.write(1, b"ended\n")
+        os.read(lifeline, 1)
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,277 @@
+"""Runs a command in a guest: on a kernel of its own, in virtual time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import select
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from lasthop.virtual.kernels import ENTROPY, Kernel, KernelError
+
+_MEMORY_MB = 512
+"""The memory of a guest. Only what it uses takes memory of this machine."""
+
+_START_NS = 1_700_000_000 * 10**9
+"""The wall clock of a guest when it starts, in nanoseconds since 1970."""
+
+PHASES_S = 0.1
+"""The period from which phases are drawn: a multiple of the ticks of kernels and of timestamps of TCP."""
+
+_CHECK_INTERVAL = 0.05
+"""Seconds between two looks at what the command has printed."""
+
+_ARGUMENTS = (
+    f"mem={_MEMORY_MB}M",
+    "root=/dev/root",
+    "rootfstype=hostfs",
+    "rootflags=/",
+    "ro",
+    "init=/proc/self/cwd/init",
+    "time-travel=inf-cpu",
+    f"time-travel-start={_START_NS}",
+    "uml_dir=./uml/",
+    "con=null",
+    "con0=null,fd:1",
+    "ssl=null",
+    "quiet",
+    "panic=-1",
+)
+"""The kernel's command line. It seeds the kernel's random numbers, so it is the same for all jobs."""
+
+
+@dataclass(frozen=True)
+class Draw:
+    """What a seed and a run number determine of a guest.
+
+    Parameters
+    ----------
+    entropy : int
+        64 bits, from which the kernel takes all its random numbers.
+    phase_s : float
+        When programs start within a period of `PHASES_S`, in seconds: clocks tick, and a control such as
+        CUBIC may end in another state by less than a millisecond.
+    """
+
+    entropy: int
+    phase_s: float
+
+    @staticmethod
+    def of(seed: int, run: int) -> Draw:
+        """Draw them; independent of the random streams of a simulation.
+
+        Examples
+        --------
+        >>> Draw.of(1, 0) == Draw.of(1, 0), Draw.of(1, 0) == Draw.of(1, 1)
+        (True, False)
+        """
+        digest = hashlib.sha256(f"guest, seed {seed}, run {run}".encode()).digest()
+        entropy, phase = (int.from_bytes(digest[at : at + 8], "big") for at in (0, 8))
+        return Draw(entropy, PHASES_S * (phase >> 11) / (1 << 53))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A command for a guest.
+
+    Parameters
+    ----------
+    command : list of str
+        The command with its arguments.
+    environment : dict
+        Its environment.
+    writable : list of Path
+        The directories that it may change; all other changes stay in the memory of the guest.
+    entropy : int
+        From which the kernel takes its random numbers.
+    """
+
+    command: list[str]
+    environment: dict[str, str]
+    writable: list[Path]
+    entropy: int
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How the command of a guest has ended.
+
+    Parameters
+    ----------
+    exit_code : int
+        Its exit code.
+    clock_s : float
+        The clock of the guest then, in seconds since its start.
+    """
+
+    exit_code: int
+    clock_s: float
+
+
+class StoppedError(Exception):
+    """The guest was stopped before its command ended."""
+
+
+class LimitError(Exception):
+    """The command did not end within its limit of real time; the text says why that may be."""
+
+
+class CrashError(Exception):
+    """The kernel ended before the command; the text has what it printed last."""
+
+
+def run(
+    kernel: Kernel,
+    job: Job,
+    *,
+    limit_s: float,
+    stdout: BinaryIO,
+    stderr: BinaryIO,
+    stop: threading.Event,
+    processor: int | None = None,
+) -> Ended:
+    """Run a command in a guest until it ends.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel.
+    job : Job
+        The command.
+    limit_s : float
+        How long it may take, in seconds of real time.
+    stdout, stderr : binary file
+        Get what the command prints.
+    stop : threading.Event
+        Stops the guest.
+    processor : int, optional
+        The processor that runs the guest; by default any one.
+
+    Raises
+    ------
+    KernelError
+        If this machine has no room for the memory of a guest.
+    CrashError
+        If the kernel ends before the command.
+    LimitError
+        If the limit is exceeded.
+    StoppedError
+        If `stop` was set.
+    """
+    begin = time.monotonic()
+    if processor is None:
+        processors = sorted(os.sched_getaffinity(0))
+        processor = processors[os.getpid() % len(processors)]
+    with _guest(kernel, job, processor) as (keeper, directory), ExitStack() as files:
+        sources = [files.enter_context((directory / name).open("rb")) for name in ("stdout", "stderr")]
+
+        def forward() -> None:
+            for source, sink in zip(sources, (stdout, stderr), strict=True):
+                if printed := source.read():
+                    sink.write(printed)
+                    sink.flush()
+
+        assert keeper.stdout is not None
+        while not select.select([keeper.stdout], [], [], _CHECK_INTERVAL)[0]:
+            forward()
+            if stop.is_set():
+                raise StoppedError
+            if time.monotonic() - begin > limit_s:
+                raise LimitError(_too_long(directory, limit_s))
+        forward()
+        status = (directory / "status").read_text().split()
+        if not status:
+            raise CrashError(_no_status(kernel, directory))
+        return Ended(int(status[0]), float(status[1]))
+
+
+@contextmanager
+def _guest(kernel: Kernel, job: Job, processor: int) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+    """Start a guest, and yield its keeper and its directory; end it with the block."""
+    directory = Path(tempfile.mkdtemp(prefix="lasthop-guest-"))
+    for name in ("stdout", "stderr", "clock", "status", "console"):
+        (directory / name).touch()
+    plan = {
+        "command": job.command,
+        "environment": job.environment,
+        "directory": os.getcwd(),
+        "writable": [str(path.resolve()) for path in job.writable],
+    }
+    (directory / "job.json").write_text(json.dumps(plan))
+    init = shlex.join([sys.executable, "-I", "-S", str(Path(__file__).with_name("guest_init.py"))])
+    (directory / "init").write_text(f"#!/bin/sh\nexec {init}\n")
+    (directory / "init").chmod(0o700)
+    lifeline, end = os.pipe()
+    # Nothing else of the environment: its size moves the addresses of the kernel's data.
+    environment = {ENTROPY: f"{job.entropy:016x}", "HOME": "/", "TMPDIR": _memory_directory()}
+    keeper = Path(__file__).with_name("guard.py")
+    arguments = [str(lifeline), str(processor), str(kernel.path), *_ARGUMENTS]
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", str(keeper), *arguments],
+            cwd=directory,
+            env=environment,
+            pass_fds=[lifeline],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except OSError:
+        os.close(end)
+        shutil.rmtree(directory)
+        raise
+    finally:
+        os.close(lifeline)
+    try:
+        yield process, directory
+    finally:
+        os.close(end)
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def _memory_directory() -> str:
+    """Return where the memory of a guest has room: in memory, but in containers that have little there."""
+    with_room = [
+        place
+        for place in ("/dev/shm", tempfile.gettempdir())
+        if os.path.isdir(place) and shutil.disk_usage(place).free > _MEMORY_MB << 20
+    ]
+    if not with_room:
+        raise KernelError(
+            f"a guest needs {_MEMORY_MB} MB for its memory, in /dev/shm or in {tempfile.gettempdir()}; make "
+            "room, or set TMPDIR"
+        )
+    return with_room[0]
+
+
+def _too_long(directory: Path, limit_s: float) -> str:
+    """Say that a guest exceeded its limit, and why that may be."""
+    clock = (directory / "clock").read_text().strip() or "0"
+    return (
+        f"the programs did not end within {limit_s:g} s of real time, when their clock showed {clock} s. "
+        "Virtual time stands still while a program computes, and creeps while one reads the clock over and "
+        "over: let programs sleep or poll(2) instead of spinning, let them run for shorter, or raise "
+        "--wall-limit"
+    )
+
+
+def _no_status(kernel: Kernel, directory: Path) -> str:
+    """Say that a kernel ended too early, with what it printed last."""
+    printed = (directory / "console").read_text(errors="replace").strip().splitlines()[-15:]
+    return "\n  ".join(
+        [f"Linux {kernel.version} ended before the command:", *(printed or ["it printed nothing"])]
+    )

@@ -1,0 +1,489 @@
+"""Kernels in virtual time, built, found and run: with a stub, and with a kernel where one is cached."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT, Command, results, run_process
+
+from lasthop.cli.emulation import report
+from lasthop.cli.failure import CRASHED, LATE
+from lasthop.virtual import build, guest, kernels
+from lasthop.virtual.kernels import Kernel, KernelError
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="kernels in virtual time need Linux")
+
+CONFIGURATION = "".join(f"CONFIG_{option}=y\n" for option in kernels._NEEDED)
+
+STUB = """
+import json, os, subprocess, sys
+job = json.load(open("job.json"))
+with open("stdout", "wb") as out, open("stderr", "wb") as err:
+    code = subprocess.call(job["command"], env=job["environment"], stdout=out, stderr=err)
+print("booted", file=sys.stderr)
+open("status", "w").write(f"{code} 12.5\\n")
+"""
+"""Runs the command of a guest on this machine, in real time."""
+
+
+def kernel_file(path: Path, *, version: str = "6.99.1", config: str = "", body: str = STUB) -> Path:
+    """Write a program with the marks of a kernel that can run in virtual time."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    program = path.with_name(f"{path.name}.py.stub")
+    program.write_text(body)
+    marks = f"Linux version {version} (lasthop@lasthop)\n{kernels.ENTROPY}\n".encode()
+    packed = b"IKCFG_ST" + gzip.compress((CONFIGURATION + config).encode()) + b"IKCFG_ED"
+    path.write_bytes(f'#!/bin/sh\nexec {sys.executable} -I -S {program} "$@"\n'.encode() + marks + packed)
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return an empty cache of kernels."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "lasthop" / "kernels"
+
+
+@pytest.fixture
+def guests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the directory in which guests have theirs."""
+    directory = tmp_path / "guests"
+    directory.mkdir()
+    monkeypatch.setenv("TMPDIR", str(directory))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return directory
+
+
+def test_a_kernel_says_what_it_has(tmp_path: Path) -> None:
+    path = kernel_file(tmp_path / "linux", config="CONFIG_TCP_CONG_BBR=y\nCONFIG_MPTCP=y\n")
+    assert kernels.inspect(path) == Kernel(path, "6.99.1", ("MPTCP", "BBR"))
+    with path.open("ab") as file:
+        file.write(kernels._ACCURATE_ECN)
+    assert kernels.inspect(path).features == ("MPTCP", "BBR", "AccECN")
+
+
+def test_a_kernel_that_cannot_run_in_virtual_time_is_refused_with_its_lack(tmp_path: Path) -> None:
+    path = kernel_file(tmp_path / "linux")
+    whole = path.read_bytes()
+    path.write_bytes(b"ELF")
+    with pytest.raises(KernelError, match="is no Linux kernel"):
+        kernels.inspect(path)
+    path.write_bytes(whole.replace(kernels.ENTROPY.encode(), b""))
+    with pytest.raises(KernelError, match="it lacks entropy from a seed; `lasthop kernel build`"):
+        kernels.inspect(path)
+    path.write_bytes(whole[:-20] + b"IKCFG_ED")
+    with pytest.raises(KernelError, match="it lacks virtual time, the files of this machine"):
+        kernels.inspect(path)
+
+
+def test_kernels_are_found_by_file_and_version_and_the_newest_by_default(cache: Path) -> None:
+    with pytest.raises(KernelError, match="lasthop kernel build"):
+        kernels.find(None)
+    for version in ("6.1.192", "6.12.117", "6.2.3"):
+        kernel_file(cache / f"linux-{version}-0123456789", version=version)
+    for stub in cache.glob("*.stub"):
+        stub.rename(cache / f".{stub.name}")
+    assert [kernel.version for kernel in kernels.built()] == ["6.12.117", "6.2.3", "6.1.192"]
+    assert kernels.find(None).version == kernels.find("6.12").version == "6.12.117"
+    assert kernels.find("6.1").version == "6.1.192"
+    file = cache / "linux-6.2.3-0123456789"
+    assert kernels.find(str(file)).path == file
+    with pytest.raises(KernelError, match=r'there is no kernel "6\.13"'):
+        kernels.find("6.13")
+
+
+def test_the_draws_of_runs_are_spread_over_the_period() -> None:
+    draws = [guest.Draw.of(seed, run) for seed in range(20) for run in range(20)]
+    assert len({draw.entropy for draw in draws}) == len(draws)
+    phases = sorted(draw.phase_s / guest.PHASES_S for draw in draws)
+    assert phases[0] >= 0
+    assert phases[-1] < 1
+    # The Kolmogorov-Smirnov distance of 400 uniform numbers exceeds 0.1 once in 2,000 times.
+    assert max(abs(phase - (at + 0.5) / len(phases)) for at, phase in enumerate(phases)) < 0.1
+
+
+def run_stub(kernel: Path, command: list[str], *, limit_s: float = 30.0, **more: Any) -> tuple[Any, str, str]:
+    """Run a command in a guest; returns how it ended, and what it printed."""
+    out, err = io.BytesIO(), io.BytesIO()
+    job = guest.Job(command=command, environment={"PATH": os.environ["PATH"]}, writable=[], entropy=7)
+    stop = more.get("stop") or threading.Event()
+    ended = guest.run(kernels.inspect(kernel), job, limit_s=limit_s, stdout=out, stderr=err, stop=stop)
+    return ended, out.getvalue().decode(), err.getvalue().decode()
+
+
+def test_a_guest_returns_what_its_command_prints_and_its_code(tmp_path: Path, guests: Path) -> None:
+    kernel = kernel_file(tmp_path / "linux")
+    shown = run_stub(kernel, ["sh", "-c", "echo out; echo err >&2; exit 7"])
+    assert shown == (guest.Ended(7, 12.5), "out\n", "err\n")
+    assert list(guests.iterdir()) == []
+
+
+def test_the_command_line_and_the_environment_of_a_kernel_are_those_of_all_jobs(
+    tmp_path: Path, guests: Path
+) -> None:
+    """They seed the kernel's random numbers, or move its data."""
+    seen = tmp_path / "seen"
+    # A shell, which starts the stub but not a kernel, adds PWD.
+    body = f"""
+import os, sys
+os.environ.pop("PWD", None)
+open({str(seen)!r}, "a").write(f"{{sys.argv}} {{os.environ}}\\n")
+"""
+    kernel = kernel_file(tmp_path / "linux", body=body + STUB)
+    run_stub(kernel, ["true"])
+    run_stub(kernel, ["sh", "-c", "true a longer command"])
+    first, second = seen.read_text().splitlines()
+    assert first == second
+    assert str(guests) not in first.replace(f"'TMPDIR': '{guests}'", "")
+    assert "'LASTHOP_ENTROPY': '0000000000000007'" in first
+    assert "time-travel=inf-cpu" in first
+
+
+def test_a_kernel_that_ends_early_is_reported_with_what_it_printed(tmp_path: Path, guests: Path) -> None:
+    kernel = kernel_file(tmp_path / "linux", body="print('Kernel panic - not syncing')")
+    with pytest.raises(guest.CrashError, match=r"(?s)Linux 6\.99\.1 ended before.*Kernel panic - not sync"):
+        run_stub(kernel, ["true"])
+    assert list(guests.iterdir()) == []
+
+
+SPINNING = """
+import os, time
+if not os.fork():
+    os.setsid()
+open("clock", "w").write("3.250\\n")
+time.sleep(600)
+"""
+"""A kernel with a process in another session, as those of its programs are."""
+
+
+def processes_of(directory: Path) -> list[str]:
+    """Return the processes that work in a directory or below it."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if os.readlink(process / "cwd").startswith(str(directory)):
+                found.append(process.name)
+        except OSError:
+            continue
+    return found
+
+
+def test_a_guest_that_takes_too_long_is_ended_and_the_reason_told(tmp_path: Path, guests: Path) -> None:
+    kernel = kernel_file(tmp_path / "linux", body=SPINNING)
+    with pytest.raises(
+        guest.LimitError, match=r"within 0\.5 s of real time, when their clock showed 3\.250 s"
+    ):
+        run_stub(kernel, ["true"], limit_s=0.5)
+    assert list(guests.iterdir()) == []
+    assert processes_of(guests) == []
+
+
+def test_a_guest_is_stopped_by_an_event(tmp_path: Path, guests: Path) -> None:
+    stop = threading.Event()
+    stop.set()
+    with pytest.raises(guest.StoppedError):
+        run_stub(kernel_file(tmp_path / "linux", body=SPINNING), ["true"], stop=stop)
+    assert processes_of(guests) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_nothing_is_left_of_a_command_that_is_killed(tmp_path: Path, guests: Path, number: int) -> None:
+    kernel = kernel_file(tmp_path / "linux", body=SPINNING)
+    line = [sys.executable, "-m", "lasthop", "emulate", "last-mile", "--virtual", "--kernel", str(kernel)]
+    process = subprocess.Popen([*line, "--", "true"], stderr=subprocess.PIPE)
+    _wait_until(lambda: len(processes_of(guests)) == 3)
+    process.send_signal(number)
+    process.communicate(timeout=20)
+    assert process.returncode == (-9 if number == signal.SIGKILL else 128 + number)
+    _wait_until(lambda: not processes_of(guests) and not list(guests.iterdir()))
+
+
+def _wait_until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+REPORTING = """
+import json, os
+told = json.loads(json.load(open("job.json"))["environment"]["LASTHOP_GUEST"])
+run, directory = told["run"], told["out"]
+report = {"run": run, "exit_code": run % 2, "duration_s": 1.5, "lost_packets": run}
+report |= {"metrics": {"queue_drops": 1}, "virtual": {"phase_s": told["phase_s"]}}
+report |= {"connections": [{"throughput_bps": 1e6 * run}]}
+os.mkdir(directory)
+for name in ("results.json", "scenario.toml", "basic-server.pcapng"):
+    open(f"{directory}/{name}", "w").write(str(run))
+open("stdout", "w").write(json.dumps(report) if told["as_json"] else "report\\n")
+open("stderr", "w").write(f"program {run}\\n")
+open("status", "w").write(f"{run % 2} 12.5\\n")
+"""
+"""Reports as `lasthop emulate` does in a guest."""
+
+
+def test_several_runs_are_rows(tmp_path: Path) -> None:
+    kernel, out = kernel_file(tmp_path / "linux", body=REPORTING), tmp_path / "out"
+    line = ("emulate", "last-mile", "--virtual", "--kernel", kernel, "--out", out)
+    shown = run_process(*line, "--run", "4", "--runs", "3", "--json", "--", "true")
+    assert shown.returncode == 1, shown.stderr
+    made = json.loads(shown.stdout)["runs"]
+    assert [each["run"] for each in made] == [4, 5, 6]
+    assert [each["virtual"]["phase_s"] for each in made] == [
+        guest.Draw.of(1, run).phase_s for run in (4, 5, 6)
+    ]
+    assert shown.stderr == "run 4:\nprogram 4\nrun 5:\nprogram 5\nrun 6:\nprogram 6\n"
+    recordings = [f"run-{run}.basic-server.pcapng" for run in (4, 5, 6)]
+    assert results(out) == ["results.json", *recordings, "runs.csv", "scenario.toml"]
+    assert json.loads((out / "results.json").read_text()) == {"runs": made}
+    rows = (out / "runs.csv").read_text().splitlines()
+    assert rows[0] == "run,exit_code,duration_s,lost_packets,queue_drops,phase_s,throughput_bps"
+    assert rows[3] == f"6,0,1.5,6,1,{guest.Draw.of(1, 6).phase_s},6000000.0"
+    # One run has the names of an emulation in real time.
+    shown = run_process(*line, "--", "true")
+    assert (shown.returncode, shown.stdout, shown.stderr) == (0, "report\n", "program 0\n")
+    assert results(out) == ["basic-server.pcapng", "results.json", "scenario.toml"]
+
+
+def test_a_crash_and_an_exceeded_limit_have_exit_codes(tmp_path: Path) -> None:
+    line = ("emulate", "last-mile", "--virtual", "--kernel", tmp_path / "linux")
+    kernel_file(tmp_path / "linux", body="raise SystemExit")
+    shown = run_process(*line, "--", "true")
+    assert shown.returncode == CRASHED
+    assert "ended before the command:\n  it printed nothing" in shown.stderr
+    kernel_file(tmp_path / "linux", body=SPINNING)
+    shown = run_process(*line, "--wall-limit", "0.2", "--", "true")
+    assert shown.returncode == LATE
+    assert "raise --wall-limit" in shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (("--kernel", "6.12", "--", "true"), "--kernel is about virtual time; add --virtual"),
+        (("--runs", "2", "--", "true"), "--runs is about virtual time; add --virtual"),
+        (("--virtual",), "--virtual: a shell would wait for you in real time"),
+        (
+            ("--virtual", "--between", "a", "b", "--", "true"),
+            "--between: interfaces of this machine live in real",
+        ),
+        (
+            ("--virtual", "--wall-limit", "0", "--", "true"),
+            "--wall-limit: expected seconds, such as 600, found 0",
+        ),
+        (("--virtual", "--", "true"), "has none; build one, which takes some minutes: lasthop kernel build"),
+    ],
+)
+def test_what_cannot_work_is_refused(
+    command: Command, cache: Path, options: tuple[str, ...], problem: str
+) -> None:
+    shown = command("emulate", "last-mile", *options)
+    assert shown.returncode == 2
+    assert problem in shown.stderr
+
+
+def test_programs_that_read_clocks_over_and_over_are_told() -> None:
+    facts = {"virtual": {"kernel": "6.12", "phase_s": 0.0, "polling_s": 0.6}, "duration_s": 10.0}
+    (note,) = report._notes(facts)
+    assert "read clocks over and over for 600 ms of virtual time" in note
+    assert list(report._notes(facts | {"duration_s": 20.0})) == []
+    assert list(report._notes(facts | {"virtual": None})) == []
+
+
+# How kernels are built.
+
+KCONFIG = "config HZ\n\tint\n\tdefault 100\n"
+UTIL = "ssize_t os_getrandom(...)\n{\n\treturn getrandom(buf, len, flags);\n}\n"
+MAKEFILE = """
+allnoconfig:
+\tcp $(KCONFIG_ALLCONFIG) .config
+linux:
+\tcat {stub} arch/um/os-Linux/util.c .config > linux
+\techo $(ARCH) $(KBUILD_BUILD_TIMESTAMP) >> linux
+\tgrep -q 'default 250' arch/um/Kconfig
+mrproper:
+"""
+
+
+@pytest.fixture
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the source of a kernel that is small, and put the programs in place that its build needs."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for tool in build._TOOLS:
+        if shutil.which(tool) is None:
+            (tools / tool).write_text("#!/bin/sh\nexit 1\n")
+            (tools / tool).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+    tree = tmp_path / "source"
+    stub = kernel_file(tmp_path / "stub", version="7.0.1")
+    stub.write_bytes(stub.read_bytes().replace(kernels.ENTROPY.encode(), b""))
+    for name, text in (("arch/um/Kconfig", KCONFIG), ("arch/um/os-Linux/util.c", UTIL)):
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text(text)
+    (tree / "Makefile").write_text(MAKEFILE.format(stub=stub))
+    return tree
+
+
+def test_a_kernel_is_built_once(source: Path, cache: Path, tmp_path: Path) -> None:
+    steps: list[str] = []
+    (cache / ".build-killed" / "source").mkdir(parents=True)
+    made = build.build(build.of_path(source), more=None, jobs=2, on_step=steps.append)
+    assert steps == ["unpacking", "configuring", "compiling"]
+    assert made.version == "7.0.1"
+    assert made.path.parent == cache
+    text = made.path.read_bytes()
+    # With entropy from the seed, our options, and a date that is always the same.
+    assert b'getenv("LASTHOP_ENTROPY")' in text
+    assert b"CONFIG_UML_TIME_TRAVEL_SUPPORT=y" in text
+    assert text.endswith(b"um 1970-01-01\n")
+    # The source is left as it was, and nothing else in the cache, nor what a killed build has left.
+    assert (source / "arch/um/Kconfig").read_text() == KCONFIG
+    assert [*cache.iterdir()] == [made.path]
+    steps.clear()
+    assert build.build(build.of_path(source), more=None, jobs=2, on_step=steps.append) == made
+    assert steps == []
+    # Another configuration or source is another kernel.
+    more = tmp_path / "more.config"
+    more.write_text("CONFIG_NF_TABLES=y\n")
+    other = build.build(build.of_path(source), more=more, jobs=2, on_step=steps.append)
+    assert b"CONFIG_NF_TABLES=y" in other.path.read_bytes()
+    (source / "arch/um/Kconfig").write_text(f"{KCONFIG}\n")
+    assert build.build(build.of_path(source), more=None, jobs=2, on_step=steps.append).path not in (
+        made.path,
+        other.path,
+    )
+
+
+def test_an_archive_is_a_source(source: Path, cache: Path) -> None:
+    archive = source.with_suffix(".tar.gz")
+    subprocess.run(["tar", "-czf", archive, "-C", source.parent, "source"], check=True)
+    found = build.of_path(archive)
+    assert build.build(found, more=None, jobs=1, on_step=lambda _: None).version == "7.0.1"
+    with pytest.raises(KernelError, match="neither a directory nor an archive"):
+        build.of_path(source / "Makefile")
+    with pytest.raises(KernelError, match="no source of a Linux kernel"):
+        build.of_path(cache)
+
+
+def test_a_build_that_cannot_be_done_says_why(
+    source: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(match: str) -> None:
+        with pytest.raises(KernelError, match=match):
+            build.build(build.of_path(source), more=None, jobs=1, on_step=lambda _: None)
+        assert [*cache.iterdir()] == []
+
+    (source / "Makefile").write_text("allnoconfig linux mrproper:\n\t@echo no rule of thumb; exit 1\n")
+    fails(r"(?s)make .*mrproper` failed with 2:.*no rule of thumb")
+    (source / "Makefile").write_text("mrproper:\n")
+    (source / "arch/um/Kconfig").write_text(KCONFIG.replace("100", "1000"))
+    fails("arch/um/Kconfig of this source is not as in the versions that are known")
+    monkeypatch.setenv("PATH", str(cache))
+    fails(r"building a kernel needs make, .*; install them: sudo apt-get install make gcc flex bison")
+
+
+PACKAGES = {
+    "apt-cache": """
+case $1 in
+search) echo "linux-source-6.1 - source"; echo "linux-source-6.12 - source";;
+show) echo "Version: 6.12.1-1";;
+esac""",
+    "apt-get": """test "$*" = "download --quiet linux-source-6.12" && touch linux-source-6.12.deb""",
+    "dpkg-deb": """mkdir -p package/usr/src && cp {archive} package/usr/src/linux-source-6.12.tar.gz""",
+}
+"""Programs in place of those of Debian."""
+
+
+def test_packages_of_the_distribution_are_a_source(
+    source: Path, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = tmp_path / "source.tar.gz"
+    subprocess.run(["tar", "-czf", archive, "-C", tmp_path, "source"], check=True)
+    for name, text in PACKAGES.items():
+        (tmp_path / "tools" / name).write_text(f"#!/bin/sh\n{text.replace('{archive}', str(archive))}\n")
+        (tmp_path / "tools" / name).chmod(0o755)
+    found = build.of_package(None)
+    assert found == build.Source("linux-source-6.12 6.12.1-1", None, "linux-source-6.12")
+    steps: list[str] = []
+    assert build.build(found, more=None, jobs=1, on_step=steps.append).version == "7.0.1"
+    assert steps[0] == "fetching linux-source-6.12"
+    with pytest.raises(
+        KernelError, match=r"no package linux-source-7\.3; those of this distribution: 6\.1, 6\.12"
+    ):
+        build.of_package("7.3")
+    (tmp_path / "tools" / "apt-cache").write_text("#!/bin/sh\n")
+    with pytest.raises(KernelError, match="sudo apt-get update"):
+        build.of_package(None)
+    monkeypatch.setenv("PATH", str(cache))
+    with pytest.raises(
+        KernelError, match="this machine has no apt-cache; give one that you have by --source"
+    ):
+        build.of_package(None)
+
+
+def test_kernels_are_listed(command: Command, cache: Path) -> None:
+    shown = command("kernel", "list")
+    assert (shown.returncode, shown.stdout) == (0, "")
+    assert "has no kernels; lasthop kernel build makes one" in shown.stderr
+    path = kernel_file(cache / "linux-6.99.1-0123456789", config="CONFIG_IPV6=y\n")
+    Path(f"{path}.py.stub").unlink()
+    shown = command("kernel", "list")
+    assert shown.stdout == f"6.99.1  {path}\n  IPv6\n"
+    listed = json.loads(command("kernel", "list", "--json").stdout)
+    assert listed == {"kernels": [{"version": "6.99.1", "path": str(path), "features": ["IPv6"]}]}
+    shown = command("kernel", "list", "--version", "6.1")
+    assert "belong to lasthop kernel build" in shown.stderr
+
+
+# On a kernel.
+
+try:
+    CACHED = kernels.built()
+except KernelError:
+    CACHED = []
+
+
+@pytest.mark.skipif(not CACHED, reason="there is no kernel in the cache; lasthop kernel build makes one")
+def test_two_runs_are_equal_byte_for_byte(tmp_path: Path) -> None:
+    """Captures and reports; another run is another one, and nothing is written outside."""
+    server = f"{sys.executable} {ROOT / 'scripts/fidelity.py'} --send cubic"
+    client = [sys.executable, str(ROOT / "scripts/fidelity.py"), "--receive", "{server}", "--seconds", "2"]
+    victim = tmp_path / "victim"
+    victim.write_text("whole")
+
+    def emulate(name: str, run: int) -> tuple[str, str, dict[str, bytes]]:
+        options = ("--virtual", "--run", run, "--out", tmp_path / name, "--pcap", "--server", server, "--")
+        line = ["emulate", "last-mile", *map(str, options)]
+        spoil = ["sh", "-c", f'echo spoilt > {victim}; exec "$@"', "sh"]
+        shown = run_process(*line, *spoil, *client, timeout=120)
+        assert shown.returncode == 0, shown.stderr
+        written = {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
+        return shown.stdout, shown.stderr, written
+
+    with ThreadPoolExecutor() as pool:
+        first, second, other = pool.map(emulate, ("first", "second", "other"), (2, 2, 3))
+    assert victim.read_text() == "whole"
+    assert first == second
+    assert first[0] != other[0]
+    made = json.loads(first[2]["results.json"])
+    assert made["virtual"]["kernel"] == CACHED[0].version
+    assert made["lateness"]["p99_s"] < 20e-6
+    # The channel is that of the simulator, whatever the kernel makes of it.
+    assert 0 < made["connections"][0]["throughput_bps"] < 10e6
