@@ -8,7 +8,9 @@ the packets were. Simulated transfers begin at evenly spaced phases of a millise
 ``--figure STEM`` draws predicted against measured throughput into STEM.png and .svg, and writes all runs to
 STEM.csv.
 
-Emulation runs in real time, several at once: the grid takes about 25 minutes. ``--quick`` runs one short
+Emulation runs in real time, several at once: the grid takes about 25 minutes of an idle machine. With
+``--virtual``, it runs on a kernel of ``lasthop kernel build`` in virtual time, and the machine may be busy:
+the same table comes out each time. ``--quick`` runs one short
 case, ``--case 10,60,0.01,burst=5,queue=0.25,arq`` a link of 10 Mb/s and 60 ms that loses 1 % in bursts of 5
 packets, with a queue of a quarter of the bandwidth-delay product and an ARQ. ``--scheme snoop`` puts an agent
 at the base station in both.
@@ -19,17 +21,21 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import os
 import platform
+import signal
 import socket
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from lasthop.virtual import kernels
 
 SENDERS = {"reno": "linux-reno", "cubic": "linux", "bbr": "linux-bbr"}
 """The simulator's senders, by the kernel's names of their congestion control."""
@@ -43,6 +49,9 @@ LATE = 3
 
 ATTEMPTS = 3
 """Attempts of an emulation, repeated if packets are late."""
+
+WALL_LIMIT = 3600
+"""Seconds of real time that a run in virtual time may take."""
 
 GOAL = 0.1
 """Largest difference of a row that counts as agreement."""
@@ -172,25 +181,32 @@ def send(control: str) -> None:
 
 def receive(address: str, seconds: float) -> None:
     """Print the throughput from the start of the connection, in bits per second."""
-    begin = time.monotonic()
-    peer = socket.create_connection((address, PORT))
-    received = 0
-    while (left := begin + seconds - time.monotonic()) > 0:
-        peer.settimeout(left)
-        try:
-            received += len(peer.recv(1 << 20))
-        except TimeoutError:
-            break
+
+    def end(*_: object) -> None:
+        raise TimeoutError
+
+    # Not a timeout of each call: in virtual time, reading a clock costs more than a packet.
+    signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    received, buffer = 0, bytearray(1 << 16)
+    with suppress(TimeoutError):
+        peer = socket.create_connection((address, PORT))
+        while size := peer.recv_into(buffer):
+            received += size
     print(8 * received / seconds)
 
 
-def emulated(path: Path, scheme: str, control: str, run: int, seconds: float) -> Measured | None:
+def emulated(
+    path: Path, scheme: str, control: str, run: int, seconds: float, kernel: str | None
+) -> Measured | None:
     """Return the throughput of the kernel; None if packets were late in all attempts."""
     this = [sys.executable, str(Path(__file__).resolve())]
     server = " ".join([*this, "--send", control])
     client = [*this, "--receive", "{server}", "--seconds", str(seconds)]
     line = [sys.executable, "-m", "lasthop", "emulate", str(path), "--scheme", scheme, "--run", str(run)]
     line += ["--json", "--server", server]
+    if kernel is not None:
+        line += ["--virtual", "--wall-limit", str(WALL_LIMIT), "--kernel", kernel]
     for _ in range(ATTEMPTS):
         done = subprocess.run([*line, "--", *client], capture_output=True, text=True, check=False)
         if done.returncode not in (0, LATE):
@@ -246,12 +262,22 @@ class Campaign:
         Length of each run.
     jobs : int
         Emulations at once.
+    directory : Path
+        Where scenarios are written.
+    kernel : str or None
+        The kernel in virtual time; None for that of this machine.
     """
 
     def __init__(
-        self, rows: list[tuple[Case, str, str]], runs: int, seconds: float, jobs: int, directory: Path
+        self,
+        rows: list[tuple[Case, str, str]],
+        runs: int,
+        seconds: float,
+        jobs: int,
+        directory: Path,
+        kernel: str | None,
     ) -> None:
-        self._seconds = seconds
+        self._seconds, self._kernel = seconds, kernel
         self.lateness: list[Measured] = []
         self.late = 0
         pool = ThreadPoolExecutor(jobs)
@@ -273,7 +299,7 @@ class Campaign:
         # Timestamps count milliseconds. Where in one a transfer of the kernel begins is left to chance.
         simulated = Scenario.load(path, overrides=[f"transfer.start={round(1000 * phase)} us"])
         predicted = simulated.run(scheme, run=run).metrics["throughput_bps"]
-        return emulated(path, scheme, control, run, self._seconds), predicted
+        return emulated(path, scheme, control, run, self._seconds, self._kernel), predicted
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows in order. Runs that were late in all attempts are left out."""
@@ -320,7 +346,7 @@ def summary(rows: list[Row], campaign: Campaign) -> Iterator[str]:
         yield f"{campaign.late} runs were late in {ATTEMPTS} attempts, and are left out."
 
 
-def draw(rows: list[Row], stem: str) -> None:
+def draw(rows: list[Row], stem: str, version: str) -> None:
     """Draw predicted against measured throughput, and write all runs as CSV."""
     from lasthop import plots
     from lasthop.plots._figure import DataFigure
@@ -367,7 +393,7 @@ def draw(rows: list[Row], stem: str) -> None:
         axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
         axes.minorticks_off()
-        axes.set_xlabel(f"measured: Linux {platform.release().split('-')[0]} (Mb/s)")
+        axes.set_xlabel(f"measured: Linux {version.split('-')[0]} (Mb/s)")
         axes.set_ylabel("predicted: the simulator (Mb/s)")
         axes.legend(loc="upper left")
     plots.save(figure, stem)
@@ -390,7 +416,11 @@ def main() -> None:
         "--runs", type=int, default=4, help="runs of each row; three times as many with losses"
     )
     parser.add_argument("--seconds", type=float, default=10.0, help="length of each run")
-    parser.add_argument("--jobs", type=int, default=4, help="emulations at once")
+    parser.add_argument(
+        "--jobs", type=int, help="emulations at once; by default 4, in virtual time one for each processor"
+    )
+    parser.add_argument("--virtual", action="store_true", help="in virtual time, on a kernel of its own")
+    parser.add_argument("--kernel", help="with --virtual: its file or version; by default the newest")
     parser.add_argument("--figure", metavar="STEM", help="draw the rows, and write all runs as CSV")
     parser.add_argument("--send", metavar="CONTROL", help=argparse.SUPPRESS)
     parser.add_argument("--receive", metavar="ADDRESS", help=argparse.SUPPRESS)
@@ -399,15 +429,21 @@ def main() -> None:
         return send(asked.send)
     if asked.receive:
         return receive(asked.receive, asked.seconds)
-    available = ALLOWED.read_text().split()
+    if asked.kernel and not asked.virtual:
+        parser.error("--kernel is about virtual time; add --virtual")
+    kernel = kernels.find(asked.kernel) if asked.virtual else None
+    version = f"{kernel.version} in virtual time" if kernel else platform.release()
+    available = list(SENDERS) if kernel else ALLOWED.read_text().split()
+    jobs = asked.jobs or (len(os.sched_getaffinity(0)) if kernel else 4)
     controls = [control for control in asked.control or SENDERS if control in available]
     cases, schemes, runs, seconds = asked.case or GRID, asked.scheme or ["basic"], asked.runs, asked.seconds
     if asked.quick:
         cases, controls, runs, seconds = [Case(2, 20, 0.0)], controls[:1], 1, 2.0
-    print(f"Linux {platform.release()}\n")
+    print(f"Linux {version}\n")
     with tempfile.TemporaryDirectory() as directory:
         order = list(itertools.product(cases, controls, schemes))
-        campaign = Campaign(order, runs, seconds, asked.jobs, Path(directory))
+        path = str(kernel.path) if kernel else None
+        campaign = Campaign(order, runs, seconds, jobs, Path(directory), path)
         rows: list[Row] = []
         for line, row in table(campaign.rows(), named=schemes != ["basic"]):
             print(line, flush=True)
@@ -418,7 +454,7 @@ def main() -> None:
     for line in summary(rows, campaign):
         print(line)
     if asked.figure:
-        draw(rows, asked.figure)
+        draw(rows, asked.figure, version)
     return None
 
 
