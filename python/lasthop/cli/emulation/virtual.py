@@ -9,6 +9,7 @@ lasthop emulate --virtual      finds the kernel, prints rows of several runs
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import os
@@ -294,13 +295,12 @@ def _row(report: dict[str, Any]) -> dict[str, Any]:
 
 def _write_rows(output: Output, reports: list[dict[str, Any]]) -> None:
     """Write `runs.csv`."""
-    from lasthop import plots
-
     rows = [_row(report) for report in reports]
-    names = dict.fromkeys(name for row in rows for name in row)
-    plots.write_csv(
-        output.path("runs.csv", "rows"), {name: [row.get(name, "") for row in rows] for name in names}
-    )
+    text = io.StringIO()
+    writer = csv.DictWriter(text, dict.fromkeys(name for row in rows for name in row), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    output.text("runs.csv", text.getvalue())
 
 
 def _print_rows(reports: list[dict[str, Any]]) -> None:
