@@ -5,7 +5,9 @@ are clearly worse stop early, and each is compared with a baseline. docs/guide/c
 """
 
 from lasthop.race.arm import Arm, grid
+from lasthop.race.combinations import compare
 from lasthop.race.error import NoValuesError, RaceError
-from lasthop.race.race import Race, Ranked, Refusal, compare
+from lasthop.race.race import Race
+from lasthop.race.ranked import Ranked, Refusal
 
 __all__ = ["Arm", "NoValuesError", "Race", "RaceError", "Ranked", "Refusal", "compare", "grid"]

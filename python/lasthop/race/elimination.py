@@ -6,13 +6,16 @@ lower is better; `higher` states the direction. docs/guide/compare.md states the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from lasthop.core.paired_quantiles import p_greater
 from lasthop.core.statistics import Sample, estimate
+from lasthop.engine.stopping import MOST_RUNS
+from lasthop.race.error import RaceError
 
 FEWEST_TO_STOP = 32
 """Minimum number of runs before an arm stops for precision: enough to see an event of one run in ten."""
@@ -177,3 +180,28 @@ def independent(sample: Sample, variants: int) -> Sample:
     if variants == 1 or len(sample) <= variants:
         return sample
     return np.array([np.mean(sample[first::variants]) for first in range(variants)])
+
+
+def check_limits(
+    *,
+    error: float,
+    margin: float,
+    precision: float | None,
+    runs: tuple[int, int] | None,
+    variants: Sequence[Mapping[str, Any]],
+) -> None:
+    """Check the ranges of the arguments of a race.
+
+    Raises
+    ------
+    RaceError
+        If one is out of range.
+    """
+    for name, share in (("error", error), ("margin", margin), ("precision", precision)):
+        if share is not None and not 0 < share < 1:
+            raise RaceError(f"{name}: found {share}, expected a share between 0 and 1, such as 0.05")
+    least, most = runs or (1, 1)
+    if not 1 <= least <= most <= MOST_RUNS:
+        raise RaceError(f"runs: found ({least}, {most}), expected 1 <= fewest <= most <= {MOST_RUNS:,}")
+    if not variants:
+        raise RaceError("variants: expected at least one, which may be empty")

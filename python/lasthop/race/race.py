@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,100 +21,17 @@ from lasthop.core.statistics import Sample, holm, paired
 from lasthop.core.titles import shown_title
 from lasthop.core.units import better_of
 from lasthop.engine.scheduler import Batch, Executor, Policy, Scheduler
-from lasthop.engine.stopping import MOST_RUNS, Progress
-from lasthop.race.arm import Arm, grid
-from lasthop.race.elimination import FEWEST_TO_STOP, independent, looks
+from lasthop.engine.stopping import Progress
+from lasthop.race.arm import Arm
+from lasthop.race.elimination import FEWEST_TO_STOP, check_limits, independent, looks
 from lasthop.race.error import NoValuesError, RaceError
+from lasthop.race.ranked import Ranked, Refusal, Status
 from lasthop.race.statistic import Better, Mean, OfQuantile, Statistic, Tests, finite
 from lasthop.results.samples import Samples
 from lasthop.results.store import MemoryStore
 
 if TYPE_CHECKING:
     import pandas
-
-SIGNIFICANT = 0.05
-
-Status = Literal["best", "as good", "cannot tell", "worse"]
-"""The status of an arm.
-
-`"best"`: every other arm is worse. `"as good"`: at most the margin worse than every arm that may be the best.
-`"cannot tell"`: not significantly different from the best. `"worse"`: significantly worse than the best, and
-not shown to be within the margin.
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """An arm that is not compared.
-
-    Attributes
-    ----------
-    arm : Arm
-        The arm.
-    reason : str
-        Why the scenario refuses it, or the earlier arm that it equals.
-    same : Arm or None
-        The earlier arm that it equals.
-    """
-
-    arm: Arm
-    reason: str
-    same: Arm | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """An arm with its rank and its numbers.
-
-    Attributes
-    ----------
-    arm : Arm
-        The arm.
-    rank : int
-        The rank, from 1; arms that may be the best share the first.
-    status : {"best", "as good", "cannot tell", "worse"}
-        The status.
-    baseline : bool
-        Whether it is the baseline.
-    metric : str
-        The metric of the numbers.
-    runs : int
-        The number of runs that count.
-    missing, unfinished : int
-        Runs without the metric, and runs that did not finish.
-    mean : Span
-        The mean over runs, with its interval.
-    quantile : Span or None
-        The quantile over runs, if the race is by a quantile.
-    ratio, difference : Span
-        The ratio and the difference to the baseline over paired runs; NaN for the baseline, and where there
-        is none.
-    p_value, p_holm : float
-        The p-value of the difference, for all looks, and adjusted for all arms; NaN if it was not tested.
-    stopped_early : bool
-        Whether other arms have more runs.
-    """
-
-    arm: Arm
-    rank: int
-    status: Status
-    baseline: bool
-    metric: str
-    runs: int
-    missing: int
-    unfinished: int
-    mean: Span
-    quantile: Span | None
-    ratio: Span
-    difference: Span
-    p_value: float
-    stopped_early: bool
-    p_holm: float = math.nan
-
-    @property
-    def significant(self) -> bool:
-        """Whether the arm differs significantly from the baseline."""
-        return self.p_holm < SIGNIFICANT
 
 
 class Race(Shown):
@@ -210,7 +127,7 @@ class Race(Shown):
         precision: float | None = 0.05,
         runs: tuple[int, int] | None = None,
     ) -> None:
-        _check(error=error, margin=margin, precision=precision, runs=runs, variants=variants)
+        check_limits(error=error, margin=margin, precision=precision, runs=runs, variants=variants)
         if quantile is not None and not 0 < quantile < 1:
             raise RaceError(f"quantile: found {quantile}, expected a share between 0 and 1, such as 0.95")
         self.quantile: float | None = quantile
@@ -220,7 +137,7 @@ class Race(Shown):
         self.error: float = error
         self.margin: float = margin
         self.precision: float | None = precision
-        self.scenario: Scenario = _loaded(scenario, overrides)
+        self.scenario: Scenario = loaded(scenario, overrides)
         if self.scenario.sweep:
             raise RaceError(
                 f"the scenario sweeps {', '.join(self.scenario.sweep)}; a comparison has one link: "
@@ -614,36 +531,7 @@ class Race(Shown):
         """Return the `ranking` as a data frame; docs/reference/comparisons.md defines the columns."""
         import pandas
 
-        return pandas.DataFrame([self._columns(each) for each in self.ranking(metric)])
-
-    def _columns(self, each: Ranked) -> dict[str, Any]:
-        return {
-            "rank": each.rank,
-            "arm": each.arm.label,
-            "sender": each.arm.sender,
-            "scheme": each.arm.scheme,
-            **each.arm.texts,
-            "baseline": each.baseline,
-            "metric": each.metric,
-            "n": each.runs,
-            "missing": each.missing,
-            "unfinished": each.unfinished,
-            **_span(each.mean, "mean", "ci"),
-            **({} if each.quantile is None else {"quantile": self.quantile, **_span(each.quantile, "value")}),
-            **_span(each.ratio, "ratio"),
-            **_span(each.difference, "difference"),
-            "p_value": each.p_value,
-            "status": each.status,
-            "stopped_early": each.stopped_early,
-            "p_holm": each.p_holm,
-            "significant": each.significant,
-        }
-
-
-def _span(span: Span, name: str, ends: str | None = None) -> dict[str, float]:
-    """Return the columns of a number with its interval."""
-    ends = ends or name
-    return {name: span.value, f"{ends}_low": span.low, f"{ends}_high": span.high}
+        return pandas.DataFrame([each.columns(self.quantile) for each in self.ranking(metric)])
 
 
 class _Looks(Policy):
@@ -698,82 +586,14 @@ class _Looks(Policy):
         return self._race._expected()
 
 
-def _check(
-    *,
-    error: float,
-    margin: float,
-    precision: float | None,
-    runs: tuple[int, int] | None,
-    variants: Sequence[Mapping[str, Any]],
-) -> None:
-    """Check the ranges of the arguments."""
-    for name, share in (("error", error), ("margin", margin), ("precision", precision)):
-        if share is not None and not 0 < share < 1:
-            raise RaceError(f"{name}: found {share}, expected a share between 0 and 1, such as 0.05")
-    least, most = runs or (1, 1)
-    if not 1 <= least <= most <= MOST_RUNS:
-        raise RaceError(f"runs: found ({least}, {most}), expected 1 <= fewest <= most <= {MOST_RUNS:,}")
-    if not variants:
-        raise RaceError("variants: expected at least one, which may be empty")
-
-
 def _reason(error: ScenarioError) -> str:
     """Return the message of a refusal, without the key of the arm's only scheme."""
     return error.problem if error.key == "schemes[0]" else error.message
 
 
-def _loaded(scenario: Scenario | str | Path, overrides: Sequence[str | Mapping[str, Any]]) -> Scenario:
+def loaded(scenario: Scenario | str | Path, overrides: Sequence[str | Mapping[str, Any]]) -> Scenario:
     """Return a scenario with changes; a file may be valid only with them, if they are texts."""
     if isinstance(scenario, Scenario):
         return scenario.with_(*overrides) if overrides else scenario
     texts = [each for each in overrides if isinstance(each, str)]
-    if len(texts) == len(overrides):
-        return load(scenario, texts)
-    return load(scenario).with_(*overrides)
-
-
-def compare(
-    scenario: Scenario | str | Path,
-    senders: Sequence[str | None] = (None,),
-    schemes: Sequence[str] | None = None,
-    axes: Mapping[str, Sequence[Any]] | None = None,
-    *,
-    jobs: int | None = None,
-    progress: Callable[[Progress], None] | bool | None = None,
-    **settings: Any,
-) -> Race:
-    """Rank senders, schemes and settings on the link of a scenario, as `lasthop compare` does.
-
-    Parameters
-    ----------
-    scenario : Scenario, str or Path
-        The scenario, its file, or the name of a worked scenario; without a sweep.
-    senders : sequence of str or None, optional
-        The senders; None, the default, for the scenario's own.
-    schemes : sequence of str, optional
-        The schemes, by default those of the scenario.
-    axes : mapping of str to sequence, optional
-        The values of further settings by their full keys, as in `Arm`.
-    jobs, progress
-        As in `Race.run`.
-    **settings
-        The other arguments of `Race`.
-
-    Returns
-    -------
-    Race
-        The finished race.
-
-    Examples
-    --------
-    >>> import lasthop
-    >>> race = lasthop.compare("last-mile", ["linux"], ["basic", "arq"], overrides=["limit=5 s"], runs=(8, 8))
-    >>> race.results()[["arm", "status"]].values.tolist()
-    [['linux arq', 'best'], ['linux basic', 'worse']]
-    """
-    if schemes is None:
-        scenario = _loaded(scenario, settings.pop("overrides", ()))
-        schemes = scenario.schemes
-    race = Race(scenario, grid(senders, schemes, axes), **settings)
-    race.run(jobs, progress)
-    return race
+    return load(scenario, texts) if len(texts) == len(overrides) else load(scenario).with_(*overrides)

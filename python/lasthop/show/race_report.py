@@ -14,7 +14,8 @@ from lasthop._lasthop import __version__
 from lasthop.core.files import write_text
 from lasthop.core.paired_quantiles import Span
 from lasthop.race.arm import Arm
-from lasthop.race.race import Race, Ranked
+from lasthop.race.race import Race
+from lasthop.race.ranked import Ranked
 from lasthop.results.export import to_csv
 
 
