@@ -23,7 +23,7 @@ from conftest import ROOT, Command, results, run_process
 
 from lasthop.cli.emulation import report
 from lasthop.cli.failure import CRASHED, LATE
-from lasthop.virtual import build, guest, kernels
+from lasthop.virtual import build, guest, kernels, places
 from lasthop.virtual.kernels import Kernel, KernelError
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="kernels in virtual time need Linux")
@@ -160,6 +160,16 @@ def test_a_kernel_that_ends_early_is_reported_with_what_it_printed(tmp_path: Pat
     with pytest.raises(guest.CrashError, match=r"(?s)Linux 6\.99\.1 ended before.*Kernel panic - not sync"):
         run_stub(kernel, ["true"])
     assert list(guests.iterdir()) == []
+
+
+def test_what_a_killed_keeper_leaves_is_removed_by_the_next_guest(tmp_path: Path, guests: Path) -> None:
+    for name in ("killed", "running", "young"):
+        (guests / f"lasthop-guest-{name}" / "within").mkdir(parents=True)
+        os.utime(guests / f"lasthop-guest-{name}", None if name == "young" else (0, 0))
+    lock = places.lock(guests / "lasthop-guest-running")
+    run_stub(kernel_file(tmp_path / "linux"), ["true"])
+    assert sorted(path.name for path in guests.iterdir()) == ["lasthop-guest-running", "lasthop-guest-young"]
+    os.close(lock)
 
 
 SPINNING = """
@@ -344,6 +354,7 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_kernel_is_built_once(source: Path, cache: Path, tmp_path: Path) -> None:
     steps: list[str] = []
     (cache / ".build-killed" / "source").mkdir(parents=True)
+    os.utime(cache / ".build-killed", (0, 0))
     made = build.build(build.of_path(source), more=None, jobs=2, on_step=steps.append)
     assert steps == ["unpacking", "configuring", "compiling"]
     assert made.version == "7.0.1"
@@ -465,13 +476,14 @@ def test_two_runs_are_equal_byte_for_byte(tmp_path: Path) -> None:
     """Captures and reports; another run is another one, and nothing is written outside."""
     server = f"{sys.executable} {ROOT / 'scripts/fidelity.py'} --send cubic"
     client = [sys.executable, str(ROOT / "scripts/fidelity.py"), "--receive", "{server}", "--seconds", "2"]
-    victim = tmp_path / "victim"
+    victim, kept = tmp_path / "victim", tmp_path / "kept"
     victim.write_text("whole")
+    kept.mkdir()
 
     def emulate(name: str, run: int) -> tuple[str, str, dict[str, bytes]]:
-        options = ("--virtual", "--run", run, "--out", tmp_path / name, "--pcap", "--server", server, "--")
-        line = ["emulate", "last-mile", *map(str, options)]
-        spoil = ["sh", "-c", f'echo spoilt > {victim}; exec "$@"', "sh"]
+        options = ("--virtual", "--run", run, "--out", tmp_path / name, "--pcap", "--writable", kept)
+        line = ["emulate", "last-mile", *map(str, options), "--server", server, "--"]
+        spoil = ["sh", "-c", f'echo spoilt > {victim}; echo kept > {kept / name}; exec "$@"', "sh"]
         shown = run_process(*line, *spoil, *client, timeout=120)
         assert shown.returncode == 0, shown.stderr
         written = {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
@@ -480,6 +492,7 @@ def test_two_runs_are_equal_byte_for_byte(tmp_path: Path) -> None:
     with ThreadPoolExecutor() as pool:
         first, second, other = pool.map(emulate, ("first", "second", "other"), (2, 2, 3))
     assert victim.read_text() == "whole"
+    assert results(kept) == ["first", "other", "second"]
     assert first == second
     assert first[0] != other[0]
     made = json.loads(first[2]["results.json"])

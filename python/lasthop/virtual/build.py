@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
@@ -11,11 +10,11 @@ import subprocess
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from lasthop.virtual import kernels
+from lasthop.virtual import kernels, places
 from lasthop.virtual.kernels import ENTROPY, Kernel, KernelError
 
 _TOOLS = {
@@ -221,17 +220,11 @@ def build(source: Source, *, more: Path | None, jobs: int, on_step: Callable[[st
 @contextmanager
 def _workplace(cache: Path) -> Iterator[Path]:
     """Make a directory for the block, and remove those that killed builds have left."""
-    for left in cache.glob(f"{_WORKPLACE}*"):
-        descriptor = os.open(left, os.O_RDONLY)
-        with suppress(BlockingIOError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(left)
-        os.close(descriptor)
+    places.remove_abandoned(cache.glob(f"{_WORKPLACE}*"))
     with tempfile.TemporaryDirectory(prefix=_WORKPLACE, dir=cache) as work:
-        descriptor = os.open(work, os.O_RDONLY)
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        lock = places.lock(Path(work))
         yield Path(work)
-        os.close(descriptor)
+        os.close(lock)
 
 
 def _download(package: str, work: Path, on_step: Callable[[str], object]) -> Path:

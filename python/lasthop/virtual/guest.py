@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from lasthop.virtual import places
 from lasthop.virtual.kernels import ENTROPY, Kernel, KernelError
 
 _MEMORY_MB = 512
@@ -29,6 +30,9 @@ _START_NS = 1_700_000_000 * 10**9
 
 PHASES_S = 0.1
 """The period from which phases are drawn: a multiple of the ticks of kernels and of timestamps of TCP."""
+
+_PREFIX = "lasthop-guest-"
+"""Of the names of guests' directories."""
 
 _CHECK_INTERVAL = 0.05
 """Seconds between two looks at what the command has printed."""
@@ -61,8 +65,8 @@ class Draw:
     entropy : int
         64 bits, from which the kernel takes all its random numbers.
     phase_s : float
-        When programs start within a period of `PHASES_S`, in seconds: clocks tick, and a control such as
-        CUBIC may end in another state by less than a millisecond.
+        When programs start within a period of `PHASES_S`, in seconds: clocks tick, and by microseconds a slow
+        start may lose one packet more.
     """
 
     entropy: int
@@ -200,7 +204,9 @@ def run(
 @contextmanager
 def _guest(kernel: Kernel, job: Job, processor: int) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
     """Start a guest, and yield its keeper and its directory; end it with the block."""
-    directory = Path(tempfile.mkdtemp(prefix="lasthop-guest-"))
+    places.remove_abandoned(Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"))
+    directory = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    lock = places.lock(directory)
     for name in ("stdout", "stderr", "clock", "status", "console"):
         (directory / name).touch()
     plan = {
@@ -223,7 +229,7 @@ def _guest(kernel: Kernel, job: Job, processor: int) -> Iterator[tuple[subproces
             [sys.executable, "-I", "-S", str(keeper), *arguments],
             cwd=directory,
             env=environment,
-            pass_fds=[lifeline],
+            pass_fds=[lifeline, lock],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             start_new_session=True,
@@ -233,7 +239,9 @@ def _guest(kernel: Kernel, job: Job, processor: int) -> Iterator[tuple[subproces
         shutil.rmtree(directory)
         raise
     finally:
+        # The keeper has both.
         os.close(lifeline)
+        os.close(lock)
     try:
         yield process, directory
     finally:
