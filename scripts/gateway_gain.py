@@ -28,8 +28,8 @@ SENDERS = {"reno": "linux-reno", "cubic": "linux", "bbr": "linux-bbr"}
 TUNNEL = {"packet-fec": 72, "arq": 62}
 """Bytes that the tunnel adds to packets of a class: headers of IPv4 and UDP, its own, and the tag."""
 
-TUNNEL_MTU = 1306
-"""The largest packet in the tunnel, by default."""
+TUNNEL_MTU = 1406
+"""The largest packet in the tunnel, by default, over links of 1500 bytes."""
 
 
 class Link(NamedTuple):

@@ -2,9 +2,10 @@
 
 PROGRAM is `lasthop-gateway`. Client, gateway and server are network namespaces of this machine, joined by
 wires; all of them share its processors. Measured are the goodput of one connection and of a hundred,
-forwarded, split, with agents, and split by PEPsal if there is one; the time that a client waits for a new
-connection, and the processor time that it costs the gateway; and the memory of idle connections. Needs root,
-iperf3, and nft for PEPsal. On a machine with other work, `nice -n -19` keeps that out.
+forwarded, split, with agents, through a tunnel of two gateways, and split by PEPsal if there is one, and the
+processor time of a gateway for each gigabyte; the time that a client waits for a new connection, and the
+processor time that it costs the gateway; the memory of idle connections; and the delay of packets that pass.
+Needs root, iperf3, and nft for PEPsal. On a machine with other work, `nice -n -19` keeps that out.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
-from gateway_network import SERVER, Network, needed, wait
+from gateway_network import BEHIND, SERVER, Network, needed, wait
 
 IDLE = f"""
 import socket, sys, time
@@ -37,6 +39,22 @@ else:
         waits.append(time.perf_counter() - began)
     print(*(f"{{wait * 1e6:.1f}}" for wait in waits), flush=True)
     sys.stdin.read()
+"""
+DELAYS = f"""
+import socket, sys, time
+end, count = sys.argv[1], int(sys.argv[2])
+if end == "server":
+    stream = socket.create_server(("{SERVER}", 7001)).accept()[0]
+    while data := stream.recv(1):
+        stream.send(data)
+else:
+    stream = socket.create_connection(("{SERVER}", 7001), 10)
+    stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    for _ in range(count):
+        began = time.perf_counter()
+        stream.send(b"x")
+        stream.recv(1)
+        print(f"{{(time.perf_counter() - began) * 1e6:.1f}}")
 """
 PEPSAL_RULES = """
 table inet pepsal {
@@ -58,6 +76,7 @@ def main() -> None:
     parser.add_argument("--pepsal", type=Path, help="pepsal")
     parser.add_argument("--idle", type=int, default=4000, help="number of idle connections")
     parser.add_argument("--runs", type=int, default=5, help="transfers of each kind")
+    parser.add_argument("--seconds", type=int, default=3, help="length of a transfer")
     options = parser.parse_args()
     needed("iperf3", *(["nft"] if options.pepsal else []))
     program = [str(options.program.resolve())]
@@ -69,24 +88,50 @@ def main() -> None:
             "split": lambda: network.gateway("", program),
             "agents (snoop)": lambda: network.gateway('scheme = "snoop"\n', program),
         }
+        for scheme in ("basic", "arq", "packet-fec"):
+            arms[f"tunnel ({scheme})"] = partial(network.tunnel, f'scheme = "{scheme}"\n', "", program)
         if options.pepsal:
             arms["PEPsal"] = lambda: pepsal(network, options.pepsal.resolve())
-        print(f"{'Gb/s, median of ' + str(options.runs):<26}{'1 connection':>16}{'100 connections':>18}")
+        print(
+            f"{'Gb/s, median of ' + str(options.runs):<26}{'1 connection':>18}{'100 connections':>18}  s/GB"
+        )
         for name, arm in arms.items():
             with arm():  # type: ignore[attr-defined]
-                rates = []
+                # PEPsal has no status, and what is forwarded costs no process.
+                is_own = name not in ("forwarded", "PEPsal")
+                pid = network.status(program)["pid"] if is_own else None
+                before_s, rates = spent_s(pid), []
                 for connections in (1, 100):
-                    line = ["-t", "3", "-P", str(connections)]
+                    line = ["-t", str(options.seconds), "-P", str(connections)]
+                    line += ["-B", BEHIND] if "tunnel" in name else []
                     rates.append([network.transfer(line) for _ in range(options.runs)])
+                gigabytes = sum(map(sum, rates)) * options.seconds / 8e9
+                cost = f"{(spent_s(pid) - before_s) / gigabytes:6.2f}" if is_own else ""
             cells = [
                 f"{statistics.median(each) / 1e9:.2f} ({min(each) / 1e9:.2f}-{max(each) / 1e9:.2f})"
                 for each in rates
             ]
-            print(f"{name:<26}{cells[0]:>16}{cells[1]:>18}", flush=True)
+            print(f"{name:<26}{cells[0]:>18}{cells[1]:>18}{cost}", flush=True)
         print()
+        delays(network, program)
         for name in ("forwarded", "split", "agents (snoop)"):
             with arms[name]() as process:  # type: ignore[attr-defined]
                 idle(network, name, process, options.idle, program)
+
+
+def delays(network: Network, program: list[str]) -> None:
+    """Print round trips of single bytes, without a gateway and with one that leaves them alone, in turn."""
+    found: tuple[list[float], list[float]] = ([], [])
+    for _ in range(5):
+        for with_gateway, waits in enumerate(found):
+            helped = network.gateway('scheme = "basic"\n', program) if with_gateway else nothing()
+            with helped, network.running("server", ["python3", "-c", DELAYS, "server", "0"]):
+                time.sleep(0.5)
+                printed = network.run("client", ["python3", "-c", DELAYS, "client", "2000"])
+                waits += map(float, printed.split())
+    for name, waits in zip(("forwarded", "passed"), map(sorted, found), strict=True):
+        half, most = waits[len(waits) // 2], waits[len(waits) * 99 // 100]
+        print(f"{name}: round trip of a byte: median {half:.0f} us, p99 {most:.0f} us", flush=True)
 
 
 def idle(network: Network, name: str, process: object, count: int, program: list[str]) -> None:

@@ -253,6 +253,7 @@ fn a_flood_of_openings_has_bounds() {
         });
     });
     gateway.expect("passed_by_limit", 50);
+    gateway.expect_small(20);
     assert_eq!((gateway.count("given_agents"), gateway.count("failures")), (0, 0));
     // Others pass, without agents.
     let _peers = network.server.run(|| echo(SERVER, 7000));
@@ -286,6 +287,7 @@ fn hundreds_of_flows_end_at_once_and_others_follow() {
         let open = || (0..COUNT).map(|_| connect(SERVER[0], 7000).expect("a listener")).collect();
         let streams: Vec<TcpStream> = network.client.run(open);
         gateway.expect("with_agents", COUNT);
+        gateway.expect_small(COUNT as usize);
         network.client.run(move || drop(streams));
         gateway.expect("with_agents", 0);
         let began = Instant::now();

@@ -233,6 +233,16 @@ impl Gateway {
         self.status()["counters"][counter].as_u64().unwrap_or_else(|| panic!("a counter {counter}"))
     }
 
+    /// Checks that its memory is bounded: 20 kB for each of so many flows, as for 10,000 in 200 MB, and as much as it has without any.
+    pub(crate) fn expect_small(&self, flows: usize) {
+        const WITHOUT: usize = 32_000;
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("a process");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its memory");
+        let resident: usize = line.trim_end_matches("kB").trim().parse().expect("a number");
+        println!("{resident} kB with {flows} flows");
+        assert!(resident < WITHOUT + 20 * flows, "{resident} kB with {flows} flows");
+    }
+
     /// Waits until the counter has the value.
     pub(crate) fn expect(&self, counter: &str, value: u64) {
         let end = Instant::now() + PATIENCE;

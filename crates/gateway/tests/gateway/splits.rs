@@ -2,11 +2,13 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::sys::socket::{setsockopt, sockopt};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, connect as begin_to_connect, socket_with};
 
 use super::hosts::{CLIENT, Host, Network, PATIENCE, SERVER, address, connect, echo, ip, nft, talk};
 
@@ -179,15 +181,16 @@ fn an_observer_helps_nobody() {
 }
 
 #[test]
-fn two_thousand_connections_at_once() {
-    const COUNT: usize = 2000;
-    let Some(network) = Network::of("splits::two_thousand_connections_at_once") else { return };
+fn thousands_of_connections_at_once() {
+    let count =
+        std::env::var("LASTHOP_CONNECTIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(2000_usize);
+    let Some(network) = Network::of("splits::thousands_of_connections_at_once") else { return };
     let gateway = network.start("");
-    network.server.run(|| {
+    network.server.run(move || {
         // A thread for each connection would be two thousand threads.
         let listener = TcpListener::bind(address(SERVER[0], 7000)).expect("a port");
         thread::spawn(move || {
-            let mut all: Vec<TcpStream> = listener.incoming().flatten().take(COUNT).collect();
+            let mut all: Vec<TcpStream> = listener.incoming().flatten().take(count).collect();
             for stream in &mut all {
                 let mut byte = [0];
                 stream.read_exact(&mut byte).expect("a byte");
@@ -199,12 +202,13 @@ fn two_thousand_connections_at_once() {
     let began = Instant::now();
     let all = network
         .client
-        .run(|| (0..COUNT).map(|_| connect(SERVER[0], 7000).expect("a listener")).collect::<Vec<_>>());
+        .run(move || (0..count).map(|_| connect(SERVER[0], 7000).expect("a listener")).collect::<Vec<_>>());
     println!(
         "{:.0} us for each connection, one after the other",
-        began.elapsed().as_secs_f64() * 1e6 / COUNT as f64
+        began.elapsed().as_secs_f64() * 1e6 / count as f64
     );
-    gateway.expect("open", COUNT as u64);
+    gateway.expect("open", count as u64);
+    gateway.expect_small(count);
     for (number, mut stream) in all.iter().enumerate() {
         stream.write_all(&[number as u8]).expect("it is open");
     }
@@ -214,7 +218,7 @@ fn two_thousand_connections_at_once() {
         assert_eq!(byte, [number as u8]);
     }
     drop(all);
-    gateway.expect("closed", COUNT as u64);
+    gateway.expect("closed", count as u64);
     assert_eq!(gateway.count("open"), 0);
 }
 
@@ -331,4 +335,41 @@ fn the_path_mtu_is_discovered() {
     for family in ["-4", "-6"] {
         assert!(known(family).contains("mtu 1280"), "{}", known(family));
     }
+}
+
+/// Someone who scans, or floods with SYNs, takes no more than the limits say, and others are helped meanwhile.
+#[test]
+fn scans_and_floods_have_bounds() {
+    let Some(network) = Network::of("splits::scans_and_floods_have_bounds") else { return };
+    let gateway = network.start("opening = 200\nopening_per_host = 100\nhold = \"1 s\"");
+    network.server.run(|| ip("route add blackhole 10.8.0.0/16"));
+    ip("route add 10.8.0.0/16 via 10.2.0.2");
+    const COUNT: u16 = 3000;
+    // All at once, of which none waits for an answer; each has a port of its own.
+    let all: Vec<OwnedFd> = network.client.run(|| {
+        let attempt = |number: u16| {
+            let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+            let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None).expect("a socket");
+            let silent = format!("10.8.{}.{}", number / 250, 1 + number % 250);
+            let _ = begin_to_connect(&socket, &address(&silent, 7000));
+            socket
+        };
+        (0..COUNT).map(attempt).collect()
+    });
+    let _peers = network.server.run(|| echo(SERVER, 7000));
+    let end = Instant::now() + PATIENCE;
+    while gateway.count("flows") < u64::from(COUNT) {
+        assert!(Instant::now() < end, "{:#}", gateway.status());
+        thread::sleep(Duration::from_millis(20));
+    }
+    gateway.expect_small(200);
+    let passed = ["passed_by_limit", "passed_by_silence", "opening"].map(|counter| gateway.count(counter));
+    assert!(
+        passed[0] >= u64::from(COUNT) - 400 && passed.iter().sum::<u64>() >= u64::from(COUNT),
+        "{passed:?}"
+    );
+    drop(all);
+    gateway.expect("opening", 0);
+    network.client.run(|| talk(SERVER[0], 100_000));
+    assert_eq!((gateway.count("split"), gateway.count("failures")), (1, 0));
 }
