@@ -148,8 +148,8 @@ class Network:
         """
         key = self.directory / "key"
         key.write_text("5a" * 32, encoding="utf-8")
-        ip(f"-n {self.names['client']} address add {BEHIND}/32 dev lo")
-        ip(f"-n {self.names['gateway']} route add {BEHIND} via {CLIENT}")
+        ip(f"-n {self.names['client']} address replace {BEHIND}/32 dev lo")
+        ip(f"-n {self.names['gateway']} route replace {BEHIND} via {CLIENT}")
         with ExitStack() as stack:
             for host, own in (
                 ("client", f'routes = ["{SERVER}/32"]\n'),

@@ -62,6 +62,9 @@ pub(crate) fn run(file: &Path, config: Config, is_observing: bool, replaces: boo
     }
     let facts =
         json!({"file": file, "radio": config.radios(), "is_observing": is_observing, "replaces": replaces});
+    for caveat in config.caveats().into_iter().filter(|_| !is_observing) {
+        log::event("caveat", json!({"caveat": caveat}));
+    }
     let sandbox = Sandbox::enter(file, &config)?;
     let (evidence, board, shaped) = (Shared::default(), Board::default(), Shaped::default());
     let mut gateway = Gateway::start(

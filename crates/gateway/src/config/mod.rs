@@ -339,6 +339,21 @@ impl Config {
         differs.into_iter().find(|(_, differs)| *differs).map(|(key, _)| key)
     }
 
+    /// What is allowed in the file, and probably not meant.
+    pub fn caveats(&self) -> Vec<String> {
+        let is_split = self.used_schemes().any(|(_, scheme)| scheme == SchemeName::ITcp);
+        let control = self.wireless_tcp().congestion;
+        let is_bbr = control.as_ref().is_some_and(|control| control.starts_with("bbr"));
+        let split = (is_split && !is_bbr).then(|| {
+            let control = control.map_or_else(|| String::from("the kernel's"), |control| format!("\"{control}\""));
+            format!(
+                "scheme.i-tcp.wireless.congestion: {control} is the control over the radio; unless that is BBR, downloads from \
+                 servers with BBR may lose where the radio loses packets: state \"bbr\", if the kernel has it"
+            )
+        });
+        split.into_iter().chain(self.tunnel_caveats()).collect()
+    }
+
     /// The JSON Schema of gateways' files, of draft 7, as a document of many lines.
     pub fn json_schema() -> String {
         lasthop_scenario::json_schema_of::<Config>("Lasthop gateway")

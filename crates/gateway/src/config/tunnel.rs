@@ -201,8 +201,8 @@ impl Config {
         }
     }
 
-    /// What is allowed in the file, and probably not meant.
-    pub fn caveats(&self) -> Vec<String> {
+    /// What the tunnel's settings allow, and probably do not mean.
+    pub(super) fn tunnel_caveats(&self) -> Vec<String> {
         let Some(Tunnel { rate: None, .. }) = &self.tunnel else { return Vec::new() };
         let is_timed = |class: &Class| matches!(&class.help, Help::Fec(code) if code.wait.is_none());
         let classes = self.tunnel_classes();

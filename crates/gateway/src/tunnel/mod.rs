@@ -92,7 +92,7 @@ impl Tunnel {
             let name = SchemeName::Tunnel(scheme).name();
             log::event("caveat", json!({"scheme": name, "caveat": scheme.caveat()}));
         }
-        for caveat in config.caveats().into_iter().chain(arms::key_caveat(config)) {
+        if let Some(caveat) = arms::key_caveat(config) {
             log::event("caveat", json!({"caveat": caveat}));
         }
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
