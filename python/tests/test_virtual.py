@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -95,17 +96,21 @@ def test_a_kernel_that_cannot_run_in_virtual_time_is_refused_with_its_lack(tmp_p
 def test_kernels_are_found_by_file_and_version_and_the_newest_by_default(cache: Path) -> None:
     with pytest.raises(KernelError, match="lasthop kernel build"):
         kernels.find(None)
-    for version in ("6.1.192", "6.12.117", "6.2.3"):
+    for version in ("6.1.192-rc1", "6.12.117", "6.2.3"):
         kernel_file(cache / f"linux-{version}-0123456789", version=version)
     for stub in cache.glob("*.stub"):
         stub.rename(cache / f".{stub.name}")
-    assert [kernel.version for kernel in kernels.built()] == ["6.12.117", "6.2.3", "6.1.192"]
+    assert [kernel.version for kernel in kernels.built()] == ["6.12.117", "6.2.3", "6.1.192-rc1"]
     assert kernels.find(None).version == kernels.find("6.12").version == "6.12.117"
-    assert kernels.find("6.1").version == "6.1.192"
+    for name in ("6.1", "6.1.192", "6.1.192-rc1"):
+        assert kernels.find(name).version == "6.1.192-rc1"
     file = cache / "linux-6.2.3-0123456789"
     assert kernels.find(str(file)).path == file
     with pytest.raises(KernelError, match=r'there is no kernel "6\.13"'):
         kernels.find("6.13")
+    for name in ("linux", "./6.12/linux", "", "-"):
+        with pytest.raises(KernelError, match=rf'there is no file "{re.escape(name)}"; expected a file, or'):
+            kernels.find(name)
 
 
 def test_the_draws_of_runs_are_spread_over_the_period() -> None:

@@ -43,6 +43,9 @@ ENTROPY = "LASTHOP_ENTROPY"
 """The environment variable from which a kernel takes all its entropy: 64 bits in hexadecimal."""
 
 _CONFIGURATION = re.compile(rb"IKCFG_ST(.*?)IKCFG_ED", re.DOTALL)
+_VERSION = re.compile(r"\d+(\.\d+)*([-+~][^/]*)?")
+"""As `uname -r` prints it, or the beginning of its numbers."""
+
 _BANNER = re.compile(rb"Linux version (\d+\.[^ ]+) \(")
 
 
@@ -137,6 +140,8 @@ def find(name: str | None) -> Kernel:
     """
     if name is not None and Path(name).is_file():
         return inspect(Path(name).resolve())
+    if name is not None and not _VERSION.fullmatch(name):
+        raise KernelError(f'--kernel: there is no file "{name}"; expected a file, or a version such as 6.12')
     kernels = built()
     if not kernels:
         raise KernelError(
@@ -146,6 +151,7 @@ def find(name: str | None) -> Kernel:
     if name is None:
         return kernels[0]
     for kernel in kernels:
-        if _numbers(kernel.version)[: len(_numbers(name))] == _numbers(name):
+        # By whole numbers: 6.1 is not 6.12.
+        if re.match(rf"{re.escape(name)}(?!\d)", kernel.version):
             return kernel
     raise KernelError(unknown("kernel", name, [kernel.version for kernel in kernels]))
