@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -505,3 +505,58 @@ def test_two_runs_are_equal_byte_for_byte(tmp_path: Path) -> None:
     assert made["lateness"]["p99_s"] < 20e-6
     # The channel is that of the simulator, whatever the kernel makes of it.
     assert 0 < made["connections"][0]["throughput_bps"] < 10e6
+
+
+AS_ANOTHER_USER = """
+set -e
+home=$PWD
+mkdir aside
+if test "$REACHABLE"; then
+    mount --bind "$TOP" aside
+    mount -t tmpfs -o mode=755 tmpfs "$TOP"
+    for name in $REACHABLE; do
+        mkdir "$TOP/$name"
+        mount --bind "aside/$name" "$TOP/$name"
+    done
+    umount aside
+fi
+rmdir aside
+chown -R 65534:65534 "$home"
+exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"
+"""
+"""Runs a command as a user without privileges, who owns this directory, and reaches a part of root's home."""
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    """Return a home that its user alone may enter, outside pytest's directories, which are closed to others."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as directory:
+        path = Path(directory)
+        (path / "client").write_text("#!/bin/sh\ncat key; cp key kept/copy; id -u > results/user\n")
+        (path / "client").chmod(0o700)
+        (path / "key").write_text("secret\n")
+        (path / "key").chmod(0o600)
+        (path / "kept").mkdir()
+        yield path
+
+
+@pytest.mark.skipif(not CACHED, reason="there is no kernel in the cache; lasthop kernel build makes one")
+def test_a_user_without_privileges_has_the_files_of_real_time(home: Path) -> None:
+    shutil.copy2(CACHED[0].path, home / "linux")
+    options = ("--virtual", "--kernel", "./linux", "--out", "results", "--writable", "kept", "--", "./client")
+    line = [sys.executable, "-m", "lasthop", "emulate", "last-mile", *options]
+    environment = os.environ | {"HOME": str(home), "TMPDIR": str(home)}
+    if os.geteuid() == 0:
+        needed = {Path(*Path(each).parts[:3]) for each in (sys.base_prefix, sys.prefix, str(ROOT))}
+        within = sorted(each for each in needed if not each.parent.stat().st_mode & 1)
+        environment |= {"REACHABLE": " ".join(each.name for each in within)}
+        environment |= {"TOP": str(within[0].parent) if within else ""}
+        line = ["unshare", "--mount", "sh", "-c", AS_ANOTHER_USER, "sh", *line]
+    shown = subprocess.run(
+        line, cwd=home, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout == "secret\n"
+    assert (home / "kept" / "copy").read_text() == "secret\n"
+    assert results(home / "results") == ["results.json", "scenario.toml"]
+    assert sorted(path.name for path in home.iterdir()) == ["client", "kept", "key", "linux", "results"]

@@ -88,7 +88,7 @@ class Draw:
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A command for a guest.
+    """A command for a guest, which runs it as this user, with real-time priority.
 
     Parameters
     ----------
@@ -213,6 +213,9 @@ def _guest(kernel: Kernel, job: Job, processor: int) -> Iterator[tuple[subproces
         "command": job.command,
         "environment": job.environment,
         "directory": os.getcwd(),
+        "user": os.geteuid(),
+        "group": os.getegid(),
+        "groups": os.getgroups(),
         "writable": [str(path.resolve()) for path in job.writable],
     }
     (directory / "job.json").write_text(json.dumps(plan))

@@ -197,7 +197,12 @@ def emulate(
         if is_virtual and guest is None:
             describe(path, scenario)
             guests = virtual.Guests(
-                kernel=kernel, runs=runs, jobs=jobs, limit_s=wall_limit, writable=writable
+                kernel=kernel,
+                runs=runs,
+                jobs=jobs,
+                limit_s=wall_limit,
+                writable=writable,
+                privileged=privileged,
             )
             raise typer.Exit(virtual.emulate(emulation, guests))
         namespaces.emulate(

@@ -119,8 +119,7 @@ def emulate(
         raise RefusedError("--privileged gives programs the privileges of root, and this user is another one")
     inherited = os.environ.get(_LIFELINE)
     if emulation.guest is not None:
-        # A guest has nothing else, and the outer process ends it: this pipe never closes.
-        scheduling.take_real_time()
+        # The process outside the guest has entered namespaces in it, and ends it: this pipe never closes.
         inherited = f"{os.pipe()[0]} 0"
     elif inherited is None:
         describe(path, emulation.scenario)
@@ -156,9 +155,7 @@ def _hide(path: Path) -> None:
 
 def _enter_namespaces(*, privileged: bool) -> NoReturn:
     """Run this command again in its own namespaces, and exit with its exit code."""
-    for tool, package in (("unshare", "util-linux"), ("ip", "iproute2")):
-        if shutil.which(tool) is None:
-            raise RefusedError(f"emulate needs the program `{tool}`; install {package}")
+    refuse_without_tools()
     inherited, lifeline = os.pipe()
     foreground = _in_foreground()
 
@@ -174,9 +171,8 @@ def _enter_namespaces(*, privileged: bool) -> NoReturn:
     options = _isolation(privileged=privileged)
     if "--mount-proc" not in options:
         warn("the programs see the processes of this machine: /proc cannot be mounted here")
-    arguments = ["unshare", *options, "--net", "--pid", "--mount", "--fork", "--kill-child"]
     inner = subprocess.Popen(
-        [*arguments, sys.executable, "-m", "lasthop", *sys.argv[1:]],
+        _this_command(options),
         env=os.environ | {_LIFELINE: f"{inherited} {int(foreground)}"},
         pass_fds=[inherited],
         preexec_fn=_in_child,
@@ -186,6 +182,24 @@ def _enter_namespaces(*, privileged: bool) -> NoReturn:
     if foreground:
         _take_terminal()
     raise typer.Exit(code if code >= 0 else 128 - code)
+
+
+def refuse_without_tools() -> None:
+    """Refuse an emulation on a machine without the programs that set up its network."""
+    for tool, package in (("unshare", "util-linux"), ("ip", "iproute2")):
+        if shutil.which(tool) is None:
+            raise RefusedError(f"emulate needs the program `{tool}`; install {package}")
+
+
+def command_in_guest(*, privileged: bool) -> list[str]:
+    """Return what runs this command again in a guest: in its own namespaces, as in real time."""
+    return _this_command((*(() if privileged else _OWN_USER), "--mount-proc"))
+
+
+def _this_command(options: tuple[str, ...]) -> list[str]:
+    """Return what runs this command again in its own namespaces."""
+    unshare = ["unshare", *options, "--net", "--pid", "--mount", "--fork", "--kill-child"]
+    return [*unshare, sys.executable, "-m", "lasthop", *sys.argv[1:]]
 
 
 def _in_child() -> None:

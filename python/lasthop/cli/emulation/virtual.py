@@ -3,7 +3,8 @@
 ```text
 lasthop emulate --virtual      finds the kernel, prints rows of several runs
   guest                        Linux as a process, whose clock advances while all wait; one for each run
-    lasthop emulate            as in namespaces.py, but for the outer process; prints the report
+    unshare: user, network, process and mount namespaces
+      lasthop emulate          as in namespaces.py; prints the report
 ```
 """
 
@@ -28,6 +29,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import typer
 
+from lasthop.cli.emulation import namespaces
 from lasthop.cli.emulation.carrier import Emulation, stop_on_termination
 from lasthop.cli.failure import CRASHED, LATE, RefusedError, failed
 from lasthop.cli.output import FILES, Output
@@ -105,6 +107,8 @@ class Guests:
         How long each may take in real time, in seconds.
     writable : Path or None
         A directory that the programs may change.
+    privileged : bool
+        Whether the programs have the privileges of root.
     """
 
     kernel: str | None
@@ -112,6 +116,7 @@ class Guests:
     jobs: int | None
     limit_s: float
     writable: Path | None
+    privileged: bool
 
 
 def emulate(emulation: Emulation, guests: Guests) -> int:
@@ -129,6 +134,7 @@ def emulate(emulation: Emulation, guests: Guests) -> int:
     RefusedError
         If there is no kernel for it.
     """
+    namespaces.refuse_without_tools()
     with _failures():
         kernel = kernels.find(guests.kernel)
         output = None if emulation.out is None else Output(emulation.out)
@@ -219,7 +225,7 @@ class _Laboratory:
             as_json=emulation.as_json or not is_one,
         )
         job = guest.Job(
-            command=[sys.executable, "-m", "lasthop", *sys.argv[1:]],
+            command=namespaces.command_in_guest(privileged=self._guests.privileged),
             environment=os.environ | {_INSIDE: json.dumps(asdict(told)), "PYTHONDONTWRITEBYTECODE": "1"},
             writable=[each for each in (self._guests.writable, output and output.staging) if each],
             entropy=draw.entropy,
