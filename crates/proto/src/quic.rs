@@ -47,6 +47,9 @@ pub struct Settings {
     /// Size of the server's handshake messages after its hello, most of it the chain of certificates. More than three
     /// datagrams of 1,200 bytes wait for the client's address to be validated (RFC 9000 section 8.1).
     pub handshake: Bytes,
+    /// Whether an earlier session is resumed, without certificates: the client's first requests leave with its first packets
+    /// (0-RTT, RFC 9001 section 4.6), and the server answers at once. Transfers start as without.
+    pub zero_rtt: bool,
 }
 
 impl Settings {
@@ -112,6 +115,7 @@ impl Default for Settings {
             batch: 10,
             tick: Duration::ZERO,
             handshake: Bytes(2400),
+            zero_rtt: false,
         }
     }
 }

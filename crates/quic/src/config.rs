@@ -118,6 +118,10 @@ fn transport(control: Control, settings: &Settings, round_trips: &Arc<RoundTrips
     config
 }
 
+fn handshake(settings: &Settings) -> Arc<sizes::Handshake> {
+    Arc::new(sizes::Handshake { certificates: settings.handshake, is_resumed: settings.zero_rtt })
+}
+
 fn mtu(settings: &Settings) -> u16 {
     u16::try_from(settings.mtu.0).unwrap_or(u16::MAX)
 }
@@ -132,8 +136,7 @@ fn endpoint(settings: &Settings, end: u8, seed: [u8; 32], server: Option<Arc<Ser
 
 /// A server that sends with `control`.
 pub(crate) fn server(settings: &Settings, control: Control, seed: [u8; 32]) -> Local {
-    let handshake = sizes::Handshake { certificates: settings.handshake };
-    let mut config = ServerConfig::new(Arc::new(handshake), Arc::new(sizes::Unkeyed));
+    let mut config = ServerConfig::new(handshake(settings), Arc::new(sizes::Unkeyed));
     let round_trips = Arc::default();
     config.transport_config(Arc::new(transport(control, settings, &round_trips)));
     let endpoint = endpoint(settings, 1, seed, Some(Arc::new(config)));
@@ -142,7 +145,7 @@ pub(crate) fn server(settings: &Settings, control: Control, seed: [u8; 32]) -> L
 
 /// A client.
 pub(crate) fn client(settings: &Settings, control: Control, purpose: Use, seed: [u8; 32]) -> Local {
-    let mut config = ClientConfig::new(Arc::new(sizes::Handshake { certificates: settings.handshake }));
+    let mut config = ClientConfig::new(handshake(settings));
     let round_trips = Arc::default();
     let mut transport = transport(control, settings, &round_trips);
     if purpose == Use::Exchange {

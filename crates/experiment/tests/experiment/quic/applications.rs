@@ -49,6 +49,24 @@ fn a_request_waits_for_one_round_trip_of_handshake() {
     }
 }
 
+/// Who resumes a session waits for no handshake. A loss of the first packets costs what it costs any others.
+#[test]
+fn a_resumed_session_answers_after_one_round_trip() {
+    let message = ["application.user.kind=http", "application.user.requests=2", "sender=quinn-cubic"];
+    let small = ["application.user.response.constant=500 B", "quic.zero_rtt=true"];
+    let times = |number: u64, more: &[&str]| {
+        let run = run_with("basic", number, &[&message[..], &small, more].concat());
+        assert_eq!((run.ended, user(&run).metrics.responses), (Ended::Finished, 2));
+        [0, 1].map(|k| response(&run, k))
+    };
+    let [first, second] = times(0, &[]);
+    assert!((1.0..1.05).contains(&first) && (1.0..1.05).contains(&second), "{first} {second}");
+    for number in 0..20 {
+        let lossy = ["radio.channel.frame-loss.loss=0.15", "radio.uplink.channel.frame-loss.loss=0.15"];
+        times(number, &lossy);
+    }
+}
+
 /// Each keystroke that was not lost has its echo after a round trip, whatever was lost before it.
 #[test]
 fn a_loss_delays_only_the_requests_in_its_packet() {

@@ -62,6 +62,7 @@ fn world(random: &mut Stream) -> (String, &'static str) {
         ],
     );
     let requests = if activity.contains("video") { "" } else { "requests = 3" };
+    let resumed = coin(random);
     let (size, mtu, discovery) =
         (pick(random, &["1 B", "30 KB", "300 KB"]), pick(random, &["1200 B", "1472 B"]), coin(random));
     let text = format!(
@@ -90,6 +91,7 @@ fn world(random: &mut Stream) -> (String, &'static str) {
         [quic]
         mtu = "{mtu}"
         mtu_discovery = {discovery}
+        zero_rtt = {resumed}
         [wired]
         rate = "10 Mbps"
         delay = "10 ms"
