@@ -242,7 +242,7 @@ told = json.loads(json.load(open("job.json"))["environment"]["LASTHOP_GUEST"])
 run, directory = told["run"], told["out"]
 report = {"run": run, "exit_code": run % 2, "duration_s": 1.5, "lost_packets": run}
 report |= {"metrics": {"queue_drops": 1}, "virtual": {"phase_s": told["phase_s"]}}
-report |= {"connections": [{"throughput_bps": 1e6 * run}]}
+report |= {"connections": [{"throughput_bps": 1e6 * run, "queue_drops": 0}]}
 os.mkdir(directory)
 for name in ("results.json", "scenario.toml", "basic-server.pcapng"):
     open(f"{directory}/{name}", "w").write(str(run))
@@ -268,12 +268,71 @@ def test_several_runs_are_rows(tmp_path: Path) -> None:
     assert results(out) == ["results.json", *recordings, "runs.csv", "scenario.toml"]
     assert json.loads((out / "results.json").read_text()) == {"runs": made}
     rows = (out / "runs.csv").read_text().splitlines()
-    assert rows[0] == "run,exit_code,duration_s,lost_packets,queue_drops,phase_s,throughput_bps"
-    assert rows[3] == f"6,0,1.5,6,1,{guest.Draw.of(1, 6).phase_s},6000000.0"
+    columns = "run,exit_code,duration_s,lost_packets,queue_drops,phase_s,connection.throughput_bps"
+    assert rows[0] == f"{columns},connection.queue_drops"
+    assert rows[3] == f"6,0,1.5,6,1,{guest.Draw.of(1, 6).phase_s},6000000.0,0"
     # One run has the names of an emulation in real time.
     shown = run_process(*line, "--", "true")
     assert (shown.returncode, shown.stdout, shown.stderr) == (0, "report\n", "program 0\n")
     assert results(out) == ["basic-server.pcapng", "results.json", "scenario.toml"]
+
+
+FAILING = f"""
+import json, os, time
+run = json.loads(json.load(open("job.json"))["environment"]["LASTHOP_GUEST"])["run"]
+if run == 4:
+    raise SystemExit
+if run == 5:
+    open("stdout", "w").write('{{"error": {{"message": "refused"}}}}')
+    open("status", "w").write("2 0.5\\n")
+    raise SystemExit
+{REPORTING}"""
+"""Crashes in run 4, and refuses run 5."""
+
+
+def test_a_run_that_fails_is_a_row_without_metrics(tmp_path: Path) -> None:
+    kernel, out = kernel_file(tmp_path / "linux", body=FAILING), tmp_path / "out"
+    line = ("emulate", "last-mile", "--virtual", "--kernel", kernel, "--out", out, "--run", "4", "--json")
+    shown = run_process(*line, "--runs", "3", "--", "true")
+    assert shown.returncode == CRASHED
+    assert "run 4:\nerror: Linux 6.99.1 ended before the command" in shown.stderr
+    crashed, refused, whole = json.loads(shown.stdout)["runs"]
+    assert crashed["problem"].startswith("Linux 6.99.1 ended before the command")
+    assert (crashed["exit_code"], refused) == (CRASHED, {"run": 5, "exit_code": 2, "problem": "refused"})
+    assert whole["lost_packets"] == 6
+    before = results(out)
+    assert before == ["results.json", "run-6.basic-server.pcapng", "runs.csv", "scenario.toml"]
+    assert (out / "runs.csv").read_text().splitlines()[1:3] == ["4,1,,,,,,", "5,2,,,,,,"]
+    # Without a report, the results of the earlier command stay.
+    shown = run_process(*line, "--runs", "2", "--", "true")
+    assert shown.returncode == CRASHED
+    assert json.loads(shown.stdout)["error"]["message"].startswith("no run has a report; the first: Linux")
+    assert run_process(*line, "--", "true").returncode == CRASHED
+    assert run_process(*line, "--run", "5", "--", "true").returncode == 2
+    assert results(out) == before
+
+
+WRITING = """
+import json
+job = json.load(open("job.json"))
+for path in job["writable"]:
+    open(f"{path}/seen", "a").write(job["environment"]["LASTHOP_RUN"])
+open("stdout", "w").write('{"error": {"message": "refused"}}')
+open("status", "w").write("2 0.5\\n")
+"""
+"""Writes to the directories that it may change."""
+
+
+def test_runs_at_once_do_not_change_the_same_directory(tmp_path: Path) -> None:
+    kernel, kept = kernel_file(tmp_path / "linux", body=WRITING), tmp_path / "kept"
+    kept.mkdir()
+    line = ("emulate", "last-mile", "--virtual", "--kernel", kernel, "--writable", kept, "--out")
+    run_process(*line, tmp_path / "out", "--run", "3", "--runs", "2", "--", "true")
+    written = {str(path.relative_to(tmp_path)): path.read_text() for path in tmp_path.rglob("seen")}
+    assert written == {"kept/run-3/seen": "3", "kept/run-4/seen": "4"}
+    # A single run changes them as in real time.
+    run_process(*line, tmp_path / "out", "--run", "3", "--", "true")
+    assert (kept / "seen").read_text() == (tmp_path / "out" / "seen").read_text() == "3"
 
 
 def test_a_crash_and_an_exceeded_limit_have_exit_codes(tmp_path: Path) -> None:
@@ -293,6 +352,8 @@ def test_a_crash_and_an_exceeded_limit_have_exit_codes(tmp_path: Path) -> None:
     [
         (("--kernel", "6.12", "--", "true"), "--kernel is about virtual time; add --virtual"),
         (("--runs", "2", "--", "true"), "--runs is about virtual time; add --virtual"),
+        (("--wall-limit", "9", "--", "true"), "--wall-limit is about virtual time; add --virtual"),
+        (("--virtual", "--jobs", "2", "--", "true"), "--jobs is about several runs; add --runs N"),
         (("--virtual",), "--virtual: a shell would wait for you in real time"),
         (
             ("--virtual", "--between", "a", "b", "--", "true"),
@@ -529,7 +590,7 @@ exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"
 
 @pytest.fixture
 def home() -> Iterator[Path]:
-    """Return a home that its user alone may enter, outside pytest's directories, which are closed to others."""
+    """Return a home that its user alone may enter, outside pytest's directories, closed to others."""
     with tempfile.TemporaryDirectory(dir="/var/tmp") as directory:
         path = Path(directory)
         (path / "client").write_text("#!/bin/sh\ncat key; cp key kept/copy; id -u > results/user\n")
@@ -558,5 +619,6 @@ def test_a_user_without_privileges_has_the_files_of_real_time(home: Path) -> Non
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout == "secret\n"
     assert (home / "kept" / "copy").read_text() == "secret\n"
-    assert results(home / "results") == ["results.json", "scenario.toml"]
+    assert (home / "results" / "user").read_text() == "0\n"
+    assert results(home / "results") == ["results.json", "scenario.toml", "user"]
     assert sorted(path.name for path in home.iterdir()) == ["client", "kept", "key", "linux", "results"]

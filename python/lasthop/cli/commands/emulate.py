@@ -24,6 +24,9 @@ from lasthop.cli.options import (
 )
 from lasthop.cli.scenario import describe, load
 
+_WALL_LIMIT = 600.0
+"""Seconds of real time that a run in virtual time may take by default."""
+
 
 def emulate(
     path: ScenarioFile,
@@ -127,16 +130,17 @@ def emulate(
             exists=True,
             file_okay=False,
             help="With --virtual: a directory that the programs may change; other changes of files vanish "
-            "with the run.",
+            "with the run. With --runs, each may change DIR/run-N alone; N is in LASTHOP_RUN.",
         ),
     ] = None,
     wall_limit: Annotated[
-        float,
+        float | None,
         typer.Option(
             metavar="S",
-            help="With --virtual: give up on a run that takes longer, in seconds of real time.",
+            help="With --virtual: give up on a run that takes longer than this, in seconds of real time; by "
+            "default 600.",
         ),
-    ] = 600.0,
+    ] = None,
     as_json: AsJson = False,
     out: Annotated[Path | None, directory("Directory of the report and the recordings.")] = None,
     trace: Annotated[
@@ -160,7 +164,13 @@ def emulate(
     if (pcap or trace or record_lateness) and out is None:
         raise RefusedError("--pcap, --trace and --record-lateness write files and need --out DIR")
     if not is_virtual:
-        given = {"--kernel": kernel, "--runs": runs, "--jobs": jobs, "--writable": writable}
+        given = {
+            "--kernel": kernel,
+            "--runs": runs,
+            "--jobs": jobs,
+            "--writable": writable,
+            "--wall-limit": wall_limit,
+        }
         for name in (name for name, value in given.items() if value is not None):
             raise RefusedError(f"{name} is about virtual time; add --virtual")
     elif between is not None:
@@ -172,7 +182,9 @@ def emulate(
         raise RefusedError("--virtual: a shell would wait for you in real time; expected a command after --")
     if not 0 < lateness <= 1000:
         raise RefusedError(f"--lateness: expected milliseconds from 0 to 1000, such as 5, found {lateness:g}")
-    if not wall_limit > 0:
+    if jobs is not None and runs is None:
+        raise RefusedError("--jobs is about several runs; add --runs N")
+    if wall_limit is not None and not wall_limit > 0:
         raise RefusedError(f"--wall-limit: expected seconds, such as 600, found {wall_limit:g}")
     scenario = load(path, overrides or [], [scheme] if scheme else [])
     guest = virtual.inside()
@@ -200,7 +212,7 @@ def emulate(
                 kernel=kernel,
                 runs=runs,
                 jobs=jobs,
-                limit_s=wall_limit,
+                limit_s=wall_limit or _WALL_LIMIT,
                 writable=writable,
                 privileged=privileged,
             )

@@ -40,6 +40,9 @@ from lasthop.virtual.kernels import Kernel, KernelError
 _INSIDE = "LASTHOP_GUEST"
 """The environment variable of a command in a guest, with the fields of `Inside` as JSON."""
 
+_CODES: dict[type[Exception], int] = {guest.LimitError: LATE, guest.CrashError: CRASHED}
+"""Exit codes of runs without a report."""
+
 _TERMINATED = 128 + signal.SIGTERM
 
 
@@ -141,7 +144,11 @@ def emulate(emulation: Emulation, guests: Guests) -> int:
         with output or nullcontext():
             laboratory = _Laboratory(emulation, guests, kernel, output)
             if guests.runs is None:
-                return laboratory.run(emulation.run, sys.stdout.buffer, sys.stderr.buffer)
+                code = laboratory.run(emulation.run, sys.stdout.buffer, sys.stderr.buffer)
+                if output is not None and not (output.staging / "results.json").exists():
+                    # Without results, those of an earlier command stay.
+                    raise typer.Exit(code)
+                return code
             return laboratory.runs(range(emulation.run, emulation.run + guests.runs))
 
 
@@ -152,10 +159,8 @@ def _failures() -> Iterator[None]:
         yield
     except KernelError as error:
         raise RefusedError(str(error)) from None
-    except guest.LimitError as error:
-        raise failed("run", str(error), code=LATE) from None
-    except guest.CrashError as error:
-        raise failed("run", str(error), code=CRASHED) from None
+    except (guest.LimitError, guest.CrashError) as error:
+        raise failed("run", str(error), code=_CODES[type(error)]) from None
     except guest.StoppedError:
         raise typer.Exit(_TERMINATED) from None
 
@@ -167,14 +172,14 @@ class _Made(NamedTuple):
     ----------
     code : int
         Its exit code.
-    report : dict or None
-        Its report; None if it was refused.
+    report : dict
+        Its report; without one `run`, `exit_code` and the `problem`.
     printed : str
         What the programs printed, and warnings.
     """
 
     code: int
-    report: dict[str, Any] | None
+    report: dict[str, Any]
     printed: str
 
 
@@ -224,10 +229,11 @@ class _Laboratory:
             out=None if directory is None else str(directory.resolve()),
             as_json=emulation.as_json or not is_one,
         )
+        more = {_INSIDE: json.dumps(asdict(told)), "LASTHOP_RUN": str(run), "PYTHONDONTWRITEBYTECODE": "1"}
         job = guest.Job(
             command=namespaces.command_in_guest(privileged=self._guests.privileged),
-            environment=os.environ | {_INSIDE: json.dumps(asdict(told)), "PYTHONDONTWRITEBYTECODE": "1"},
-            writable=[each for each in (self._guests.writable, output and output.staging) if each],
+            environment=os.environ | more,
+            writable=self._writable(run),
             entropy=draw.entropy,
         )
         processor = self._processors.get()
@@ -241,17 +247,27 @@ class _Laboratory:
                 stop=self._stop,
                 processor=processor,
             )
+            if output is not None and directory is not None and directory.is_dir():
+                # Several runs have one report and one scenario.
+                left_out = (FILES,) if is_one else (FILES, "results.json", "scenario.toml")
+                for path in sorted(directory.iterdir()):
+                    if path.name not in left_out:
+                        name = path.name if is_one else f"run-{run}.{path.name}"
+                        os.replace(path, output.path(name, "recordings"))
         finally:
             self._processors.put(processor)
-        if output is not None and directory is not None and directory.is_dir():
-            # Several runs have one report and one scenario.
-            left_out = (FILES,) if is_one else (FILES, "results.json", "scenario.toml")
-            for path in sorted(directory.iterdir()):
-                if path.name not in left_out:
-                    name = path.name if is_one else f"run-{run}.{path.name}"
-                    os.replace(path, output.path(name, "recordings"))
-            shutil.rmtree(directory)
+            if directory is not None:
+                shutil.rmtree(directory, ignore_errors=True)
         return ended.exit_code
+
+    def _writable(self, run: int) -> list[Path]:
+        """Return the directories that a run may change: of several at once, each has its own."""
+        chosen, output, is_one = self._guests.writable, self._output, self._guests.runs is None
+        if chosen is not None and not is_one:
+            chosen /= f"run-{run}"
+            chosen.mkdir(exist_ok=True)
+        results = None if output is None else output.directory if is_one else output.staging
+        return [each for each in (chosen, results) if each is not None]
 
     def runs(self, numbers: Sequence[int]) -> int:
         """Make several runs at once, and print a row for each; returns the exit code."""
@@ -267,7 +283,10 @@ class _Laboratory:
                 self._stop.set()
                 pool.shutdown(cancel_futures=True)
                 raise
-        reports = [each.report for each in made if each.report is not None]
+        reports = [each.report for each in made]
+        code = next((each.code for each in made if each.code), 0)
+        if all("problem" in each for each in reports):
+            raise failed("run", f"no run has a report; the first: {reports[0]['problem']}", code=code)
         document = json.dumps({"runs": reports}, indent=2)
         if self._output is not None:
             self._output.text("results.json", f"{document}\n")
@@ -275,27 +294,36 @@ class _Laboratory:
             _write_rows(self._output, reports)
         if self._emulation.as_json:
             emit_document(document)
-        elif reports:
+        else:
             _print_rows(reports)
-        return next((each.code for each in made if each.code), 0)
+        return code
 
     def _captured(self, run: int) -> _Made:
         """Make one run, and return what it prints."""
         stdout, stderr = io.BytesIO(), io.BytesIO()
-        code = self.run(run, stdout, stderr)
-        document = json.loads(stdout.getvalue() or b"{}")
-        return _Made(
-            code, document if "run" in document else None, stderr.getvalue().decode(errors="replace")
-        )
+        try:
+            code = self.run(run, stdout, stderr)
+            document = json.loads(stdout.getvalue() or b"{}")
+        except (guest.LimitError, guest.CrashError) as error:
+            code, document = _CODES[type(error)], {"error": {"message": str(error)}}
+            stderr.write(f"error: {error}".encode())
+        printed = stderr.getvalue().decode(errors="replace")
+        if "run" not in document:
+            problem = document.get("error", {}).get("message", "the emulation ended without a report")
+            document = {"run": run, "exit_code": code, "problem": problem}
+        return _Made(code, document, printed)
 
 
 def _row(report: dict[str, Any]) -> dict[str, Any]:
     """Return a run as a row: its metrics, and those of the connection with most data."""
+    if "problem" in report:
+        return {"run": report["run"], "exit_code": report["exit_code"]}
     row: dict[str, Any] = {name: report[name] for name in ("run", "exit_code", "duration_s", "lost_packets")}
     row |= report["metrics"]
     row |= {"phase_s": report["virtual"]["phase_s"]}
     for connection in report["connections"][:1]:
-        row |= connection
+        # Some are metrics of the network too.
+        row |= {f"connection.{name}": value for name, value in connection.items()}
     return row
 
 
@@ -315,9 +343,12 @@ def _print_rows(reports: list[dict[str, Any]]) -> None:
     from lasthop.core.units import RATES
 
     rows = [_row(report) for report in reports]
-    unit, rates = in_common([row.get("throughput_bps") for row in rows], RATES)
+    unit, rates = in_common([row.get("connection.throughput_bps") for row in rows], RATES)
     table = Table(">run", f">throughput ({unit})", ">duration (s)", ">lost packets", ">exit code")
     for row, rate in zip(rows, rates, strict=True):
-        shown = (str(row["run"]), rate, f"{row['duration_s']:.2f}", f"{row['lost_packets']:,}")
-        table.row(*shown, str(row["exit_code"]))
+        if "duration_s" in row:
+            shown = (f"{row['duration_s']:.2f}", f"{row['lost_packets']:,}")
+        else:
+            shown = ("-", "-")
+        table.row(str(row["run"]), rate, *shown, str(row["exit_code"]))
     table.print()
