@@ -28,7 +28,7 @@ Commands:
   key                               Print a new key for a tunnel.
   schema                            Print the JSON Schema of files.
 
-Without FILE, the running gateway is asked at /run/lasthop-gateway.sock.
+Without FILE, the running gateway is asked at /run/lasthop/control.
 ";
 
 /// What is wrong.
@@ -102,8 +102,9 @@ fn command(arguments: &[String]) -> Result<String, Failure> {
         None => None,
     };
     match (*name, file, config) {
-        ("check", _, Some(config)) => {
-            let caveats = config.caveats().into_iter().map(|caveat| format!("# Caveat: {caveat}\n"));
+        ("check", Some(file), Some(config)) => {
+            let caveats = config.caveats().into_iter().chain(config.directory_caveats(&file));
+            let caveats = caveats.map(|caveat| format!("# Caveat: {caveat}\n"));
             Ok(caveats.collect::<String>() + &config.to_toml())
         }
         ("report", _, config) => {

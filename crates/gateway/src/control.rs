@@ -4,12 +4,12 @@
 //! `{"error": ...}`. With the answer to `hand-over` come the descriptors of the rules, the queue and the listeners (unix(7),
 //! `SCM_RIGHTS`).
 
-use std::fs::{self, Permissions};
+use std::fs::{self, DirBuilder};
 use std::io::{self, BufRead, BufReader, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Sender};
@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 
 use nix::sys::socket::SockProtocol;
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
-    SendFlags, recvmsg, sendmsg,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, recvmsg, sendmsg, socket_with,
 };
 use serde_json::{Map, Value, json};
 
@@ -85,11 +85,11 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    /// Answers requests in threads of their own, for good.
-    pub(crate) fn serve(self: &Arc<Control>) -> io::Result<()> {
+    /// Answers requests at a [prepared](prepare) socket, and at `gateway.metrics`, in threads of their own, for good.
+    pub(crate) fn serve(self: &Arc<Control>, socket: OwnedFd) -> io::Result<()> {
         let gateway = self.config().gateway;
         let control = Arc::clone(self);
-        let listener = listen(&gateway.control)?;
+        let listener = listen(socket, &gateway.control)?;
         thread::Builder::new().name(String::from("control")).spawn(move || {
             for stream in listener.incoming().flatten() {
                 // One who asks and leaves costs nothing.
@@ -160,12 +160,14 @@ impl Control {
 
     /// Reads the file again. If it is invalid, the settings stay as they are.
     pub(crate) fn reload(&self) -> io::Result<()> {
-        let result = Config::load(&self.file).map_err(io::Error::other).and_then(|config| {
+        let loaded = Config::load(&self.file).map_err(io::Error::other);
+        let key = loaded.iter().find_map(|config| config.tunnel.as_ref()).map(|tunnel| tunnel.key.clone());
+        let result = loaded.and_then(|config| {
             self.ask(|reply| Command::Reload(Box::new(config.clone()), reply))?;
             *self.config.lock().unwrap_or_else(PoisonError::into_inner) = config;
             Ok(())
         });
-        let result = result.map_err(|error| match self.sandbox.obstacle() {
+        let result = result.map_err(|error| match self.sandbox.obstacle(&error, key.as_deref()) {
             Some(obstacle) => io::Error::new(error.kind(), format!("{error}; {obstacle}")),
             None => error,
         });
@@ -301,18 +303,32 @@ fn is_of_loopback(host: &str) -> bool {
         || name.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback())
 }
 
+/// Names the key of an error at `path`.
+fn wrong(path: &Path, error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("gateway.control {}: {error}", path.display()))
+}
+
+/// A socket for [`serve`](Control::serve), and the directory of `path`, for root alone if it is missing.
+pub(crate) fn prepare(path: &Path) -> io::Result<OwnedFd> {
+    if let Some(directory) = path.parent() {
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+        made.map_err(|error| wrong(path, error))?;
+    }
+    Ok(socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?)
+}
+
 /// Listens at `path`, in place of a gateway that is gone.
-fn listen(path: &Path) -> io::Result<UnixListener> {
-    let wrong = |error: io::Error| {
-        io::Error::new(error.kind(), format!("gateway.control {}: {error}", path.display()))
-    };
+fn listen(socket: OwnedFd, path: &Path) -> io::Result<UnixListener> {
+    const BACKLOG: i32 = 128;
+    let wrong = |error: io::Error| wrong(path, error);
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(wrong(error)),
         _ => {}
     }
-    let listener = UnixListener::bind(path).map_err(wrong)?;
-    fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(wrong)?;
-    Ok(listener)
+    let address = SocketAddrUnix::new(path)?;
+    rustix::net::bind(&socket, &address).map_err(|error| wrong(error.into()))?;
+    rustix::net::listen(&socket, BACKLOG)?;
+    Ok(socket.into())
 }
 
 /// Asks the gateway at `path`; returns its answer.
@@ -324,7 +340,11 @@ pub(crate) fn ask(path: &Path, request: &str) -> io::Result<Value> {
     checked(&answer)
 }
 
-fn connect(path: &Path) -> io::Result<UnixStream> {
+/// Connects to the gateway at `path`.
+///
+/// # Errors
+/// If none runs there, with the remedy.
+pub(crate) fn connect(path: &Path) -> io::Result<UnixStream> {
     let stream = UnixStream::connect(path).map_err(|error| {
         let remedy = match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
@@ -347,9 +367,8 @@ fn checked(answer: &str) -> io::Result<Value> {
     }
 }
 
-/// Takes over from the gateway at `path`.
-pub(crate) fn take_over(path: &Path) -> io::Result<Inheritance> {
-    let mut stream = connect(path)?;
+/// Takes over from the gateway at the other end of `stream`.
+pub(crate) fn take_over(mut stream: UnixStream) -> io::Result<Inheritance> {
     writeln!(stream, "hand-over")?;
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);

@@ -9,11 +9,13 @@ use std::time::Instant;
 
 use nix::sys::signal::{SigSet, Signal};
 use rustix::event::{EventfdFlags, eventfd};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::fs::Mode;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, umask};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use serde_json::json;
 
 use crate::agents;
+use crate::arms;
 use crate::config::Config;
 use crate::control::{self, Commands, Control};
 use crate::counters::Counters;
@@ -41,7 +43,8 @@ pub(crate) fn run(file: &Path, config: Config, is_observing: bool, replaces: boo
     };
     log_other_threads();
     keep_network_privileges()?;
-    // Before a running gateway gives up what it has.
+    // The control socket is root's alone.
+    umask(Mode::RWXG | Mode::RWXO);
     observe::check_file(&config)?;
 
     let (sender, commands) = mpsc::channel();
@@ -51,9 +54,9 @@ pub(crate) fn run(file: &Path, config: Config, is_observing: bool, replaces: boo
     if replaces && !is_observing {
         agents::check(&config)?;
     }
-    let inheritance = if replaces { Some(control::take_over(&config.gateway.control)?) } else { None };
     let path = config.gateway.control.clone();
-    if inheritance.is_none() && control::ask(&path, "status").is_ok() {
+    let predecessor = if replaces { Some(control::connect(&path)?) } else { None };
+    if predecessor.is_none() && control::ask(&path, "status").is_ok() {
         let remedy = "state --replace to take over from it";
         return Err(io::Error::other(format!(
             "a gateway runs with the control socket {}; {remedy}",
@@ -62,10 +65,16 @@ pub(crate) fn run(file: &Path, config: Config, is_observing: bool, replaces: boo
     }
     let facts =
         json!({"file": file, "radio": config.radios(), "is_observing": is_observing, "replaces": replaces});
-    for caveat in config.caveats().into_iter().filter(|_| !is_observing) {
+    let caveats = config.caveats().into_iter().filter(|_| !is_observing);
+    for caveat in caveats.chain(config.directory_caveats(file)) {
         log::event("caveat", json!({"caveat": caveat}));
     }
+    // A confined process can make no socket that reaches services of this host.
+    let socket = control::prepare(&path)?;
     let sandbox = Sandbox::enter(file, &config)?;
+    // Before a running gateway gives up what it has.
+    arms::key_of(&config)?;
+    let inheritance = predecessor.map(control::take_over).transpose()?;
     let (evidence, board, shaped) = (Shared::default(), Board::default(), Shaped::default());
     let mut gateway = Gateway::start(
         config.clone(),
@@ -87,7 +96,7 @@ pub(crate) fn run(file: &Path, config: Config, is_observing: bool, replaces: boo
         is_observing,
         began: Instant::now(),
     });
-    control.serve()?;
+    control.serve(socket)?;
     obey_signals(signals, &control)?;
     log::event("started", facts);
     match gateway.run()? {

@@ -3,6 +3,7 @@
 //! Its words and units are those of scenarios, and so are its errors: `[tcp]` is TCP of the wired part, `[scheme.NAME]` has
 //! a scheme's parameters, `wireless` in it the differences of the wireless part.
 
+mod directories;
 mod matching;
 mod schemes;
 mod shaper;
@@ -17,6 +18,7 @@ use lasthop_scenario::{Fault, ScenarioError, TomlFile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use directories::directory_of;
 pub use matching::{Host, Match, Ports, Prefix};
 pub use schemes::{AGENTS, AgentScheme, ITcp, SchemeName, Schemes, TunnelScheme};
 pub use shaper::{QueueDiscipline, Shaper};
@@ -26,7 +28,7 @@ pub use tunnel::{Class, Tunnel};
 pub const TABLE: &str = "gateway";
 
 /// The control socket, unless the file states another.
-pub const CONTROL: &str = "/run/lasthop-gateway.sock";
+pub const CONTROL: &str = "/run/lasthop/control";
 
 /// A gateway's file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -112,7 +114,8 @@ pub struct Gateway {
     /// Landlock).
     #[serde(default = "default_sandbox")]
     pub sandbox: bool,
-    /// The socket of `lasthop-gateway status`, `reload` and a successor.
+    /// The socket of `lasthop-gateway status`, `reload` and a successor. Its directory is made if it is missing, and should have
+    /// nothing else in it.
     #[serde(default = "default_control")]
     pub control: PathBuf,
     /// An address of this host for the page of the gateway, and for Prometheus at `/metrics`, such as `"127.0.0.1:9330"`. By
@@ -460,8 +463,7 @@ impl Gateway {
             fault("flows", format!("found \"{}\", {expected}", path.display()));
         }
         if !self.control.is_absolute() || self.control.as_os_str().len() > 100 {
-            let problem =
-                "expected an absolute path of at most 100 bytes, such as \"/run/lasthop-gateway.sock\"";
+            let problem = format!("expected an absolute path of at most 100 bytes, such as \"{CONTROL}\"");
             fault("control", format!("found \"{}\", {problem}", self.control.display()));
         }
         if let Some(address) = self.metrics.filter(|address| !address.ip().is_loopback()) {

@@ -20,6 +20,11 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
+    /// Makes sure that the file can be written, and is root's alone if it is an old one: a confined process cannot change that.
+    pub(crate) fn prepare(path: &Path) -> io::Result<()> {
+        Rows::open(path)?.file.set_permissions(Permissions::from_mode(0o600))
+    }
+
     /// Opens the file, for root alone; if its directory is missing, it is made, for root alone as well.
     pub(crate) fn open(path: &Path) -> io::Result<Rows> {
         let wrong = |error: io::Error| {
@@ -29,7 +34,6 @@ impl Rows {
             DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(wrong)?;
         }
         let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path).map_err(wrong)?;
-        file.set_permissions(Permissions::from_mode(0o600)).map_err(wrong)?;
         let len = file.metadata()?.len();
         Ok(Rows { path: path.to_owned(), file, len, settings: None })
     }
@@ -71,6 +75,9 @@ mod tests {
         let directory = std::env::temp_dir().join(format!("lasthop-rows-{}", std::process::id()));
         let path = directory.join("missing/flows.jsonl");
         let mut rows = Rows::open(&path).expect("a file");
+        fs::set_permissions(&path, Permissions::from_mode(0o644)).expect("its owner");
+        Rows::prepare(&path).expect("a file");
+        assert_eq!(fs::metadata(&path).expect("a file").permissions().mode() & 0o777, 0o600);
         let mode = fs::metadata(directory.join("missing")).expect("a directory").permissions().mode();
         assert_eq!(mode & 0o777, 0o700);
         // As long as a twentieth of a file.

@@ -64,9 +64,9 @@ impl Shared {
     }
 }
 
-/// Makes sure that flows can be written, if the file of a gateway says so.
+/// Makes sure that flows can be written, and read by root alone, if the file of a gateway says so.
 pub(crate) fn check_file(config: &Config) -> io::Result<()> {
-    config.gateway.flows.as_deref().map_or(Ok(()), |path| Rows::open(path).map(drop))
+    config.gateway.flows.as_deref().map_or(Ok(()), Rows::prepare)
 }
 
 /// What the observer is told.

@@ -10,14 +10,14 @@ pub(super) fn confine() -> io::Result<String> {
     use rustix::io::Errno;
     use seccompiler::{Error, apply_filter};
 
-    let wrong = |error: Error| io::Error::other(format!("seccomp: {error}"));
-    for program in list::programs().map_err(|error| wrong(Error::Backend(error)))? {
+    for program in list::programs().map_err(|error| io::Error::other(format!("seccomp: {error}")))? {
         match apply_filter(&program) {
             Ok(()) => {}
             Err(Error::Seccomp(error)) if error.raw_os_error() == Some(Errno::NOSYS.raw_os_error()) => {
                 return Ok(String::from("not confined: this kernel has no seccomp"));
             }
-            Err(error) => return Err(wrong(error)),
+            // As by the sandbox of a container.
+            Err(error) => return Ok(format!("not confined: seccomp is refused ({error})")),
         }
     }
     Ok(CONFINED.to_owned())
@@ -88,8 +88,6 @@ mod list {
         libc::SYS_unlinkat,
         libc::SYS_renameat,
         libc::SYS_renameat2,
-        libc::SYS_fchmod,
-        libc::SYS_fchmodat,
         libc::SYS_pipe2,
         libc::SYS_splice,
         libc::SYS_bind,
@@ -111,6 +109,7 @@ mod list {
         libc::SYS_epoll_create1,
         libc::SYS_epoll_ctl,
         libc::SYS_epoll_pwait,
+        libc::SYS_epoll_pwait2,
         libc::SYS_ppoll,
     ];
 
@@ -123,7 +122,6 @@ mod list {
         libc::SYS_mkdir,
         libc::SYS_unlink,
         libc::SYS_rename,
-        libc::SYS_chmod,
         libc::SYS_epoll_wait,
         libc::SYS_poll,
     ];
@@ -133,8 +131,10 @@ mod list {
     /// Requests of `ioctl`: TCGETS, FIONBIO, SIOCGIFINDEX, SIOCGIFNAME and TUNSETIFF.
     const REQUESTS: [u64; 5] = [0x5401, 0x5421, 0x8933, 0x8910, 0x4004_54ca];
 
-    const FAMILIES: [libc::c_int; 5] =
-        [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK, libc::AF_PACKET];
+    const FAMILIES: [libc::c_int; 4] = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK, libc::AF_PACKET];
+
+    /// The type among the flags of a socket.
+    const SOCKET_TYPE: u64 = 0xf;
 
     /// A call is allowed if one of its arguments has a value.
     fn one_of(
@@ -146,6 +146,18 @@ mod list {
             SeccompRule::new(vec![SeccompCondition::new(argument, len.clone(), operator, value)?])
         };
         values.into_iter().map(rule).collect()
+    }
+
+    /// Sockets of the families, and local ones of datagrams, by which C libraries ask for the numbers of interfaces. Those of streams
+    /// would reach services of this host: Landlock does not refuse them.
+    fn sockets() -> Result<Vec<SeccompRule>, BackendError> {
+        let local = vec![
+            SeccompCondition::new(0, Dword, Eq, libc::AF_UNIX as u64)?,
+            SeccompCondition::new(1, Dword, MaskedEq(SOCKET_TYPE), libc::SOCK_DGRAM as u64)?,
+        ];
+        let mut rules = one_of(0, Dword, FAMILIES.map(|family| (Eq, family as u64)))?;
+        rules.push(SeccompRule::new(local)?);
+        Ok(rules)
     }
 
     /// The filters. A call must pass them all.
@@ -162,7 +174,7 @@ mod list {
             // Threads, and no processes.
             (libc::SYS_clone, one_of(0, Qword, [(MaskedEq(thread), thread)])?),
             (libc::SYS_clone3, Vec::new()),
-            (libc::SYS_socket, one_of(0, Dword, FAMILIES.map(|family| equal(family as u64)))?),
+            (libc::SYS_socket, sockets()?),
             (libc::SYS_ioctl, one_of(1, Dword, REQUESTS.map(equal))?),
             // The names of threads, and their limits.
             (libc::SYS_prctl, one_of(0, Dword, [equal(libc::PR_SET_NAME as u64)])?),

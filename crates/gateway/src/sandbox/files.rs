@@ -1,6 +1,5 @@
 //! The files that the process may use.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use landlock::{
@@ -9,7 +8,7 @@ use landlock::{
 };
 
 use super::CONFINED;
-use crate::config::Config;
+use crate::config::{Config, directory_of};
 
 /// Names of hosts.
 const HOSTS: &str = "/etc/hosts";
@@ -26,19 +25,19 @@ pub(super) fn read(file: &Path, config: &Config) -> Vec<PathBuf> {
     [file.to_owned(), HOSTS.into()].into_iter().chain(key).filter(|path| path.exists()).collect()
 }
 
-/// The directory of a file, in which another may take its place.
-fn directory(path: &Path) -> &Path {
-    let parent = path.parent().unwrap_or(path);
-    if parent.as_os_str().is_empty() { Path::new(".") } else { parent }
+/// The directories of a file, in which another may take its place: that of its name, and that of the file to which links lead.
+fn directories(path: &Path) -> Vec<PathBuf> {
+    let target = path.canonicalize().ok();
+    [Some(path), target.as_deref()].into_iter().flatten().map(|path| directory_of(path).to_owned()).collect()
 }
 
 /// Confines this thread to what the settings need; returns the state.
-pub(super) fn confine(read: &[PathBuf], config: &Config) -> io::Result<String> {
+pub(super) fn confine(read: &[PathBuf], config: &Config) -> String {
     let gateway = &config.gateway;
-    let hosts = |path: &&PathBuf| path.as_os_str() == HOSTS;
-    let read = read.iter().map(|path| if hosts(&path) { path } else { directory(path) });
-    let write = gateway.flows.iter().map(|path| directory(path));
-    let rights: [(Vec<&Path>, BitFlags<AccessFs>); 4] = [
+    let of = |path: &PathBuf| if path.as_os_str() == HOSTS { vec![path.clone()] } else { directories(path) };
+    let read = read.iter().flat_map(of);
+    let write = gateway.flows.iter().flat_map(|path| directories(path));
+    let rights: [(Vec<PathBuf>, BitFlags<AccessFs>); 4] = [
         (read.collect(), AccessFs::ReadFile.into()),
         (
             write.collect(),
@@ -48,8 +47,8 @@ pub(super) fn confine(read: &[PathBuf], config: &Config) -> io::Result<String> {
                 | AccessFs::RemoveFile
                 | AccessFs::Truncate,
         ),
-        (vec![directory(&gateway.control)], AccessFs::MakeSock | AccessFs::RemoveFile),
-        (vec![Path::new(TUN)], AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev),
+        (vec![directory_of(&gateway.control).to_owned()], AccessFs::MakeSock | AccessFs::RemoveFile),
+        (vec![TUN.into()], AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev),
     ];
     let restrict = || {
         let rules = Ruleset::default().handle_access(AccessFs::from_all(COMPLETE))?;
@@ -59,13 +58,16 @@ pub(super) fn confine(read: &[PathBuf], config: &Config) -> io::Result<String> {
         }
         rules.restrict_self()
     };
-    let RestrictionStatus { ruleset, .. } =
-        restrict().map_err(|error| io::Error::other(format!("Landlock: {error}")))?;
-    Ok(match ruleset {
-        RulesetStatus::FullyEnforced => CONFINED.to_owned(),
-        RulesetStatus::PartiallyEnforced => {
+    match restrict().map(|RestrictionStatus { ruleset, .. }| ruleset) {
+        Ok(RulesetStatus::FullyEnforced) => CONFINED.to_owned(),
+        Ok(RulesetStatus::PartiallyEnforced) => {
             String::from("confined as far as this kernel can; Linux 6.12 can completely")
         }
-        RulesetStatus::NotEnforced => String::from("not confined: this kernel has no Landlock"),
-    })
+        Ok(RulesetStatus::NotEnforced) => {
+            String::from("not confined: this kernel has no Landlock, or was booted without it (lsm=landlock)")
+        }
+        Err(error) => {
+            format!("not confined: Landlock is refused, as by the sandbox of a container ({error})")
+        }
+    }
 }

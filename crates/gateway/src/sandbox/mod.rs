@@ -1,7 +1,8 @@
 //! The confinement of the process to the system calls and files that it needs (seccomp(2), landlock(7)).
 //!
-//! Packets of strangers are read by this process. Whoever took it over by one could not start a program, make memory executable,
-//! or read and write files but those of its settings.
+//! Packets of strangers are read by this process. Somebody who took it over could not start a program, make memory executable,
+//! change modes of files or connect to services by local stream sockets, and with Landlock not use files outside the directories
+//! of its own. The process remains root's: without Landlock, files of root stay within reach.
 
 mod calls;
 mod files;
@@ -33,7 +34,7 @@ impl Sandbox {
     /// Confines this thread, and those that it starts, as far as the kernel can. The log says what it cannot.
     ///
     /// # Errors
-    /// If the kernel has the means, and refuses their use.
+    /// If there is no list of system calls.
     pub(crate) fn enter(file: &Path, config: &Config) -> io::Result<Sandbox> {
         let read = files::read(file, config);
         if !config.gateway.sandbox {
@@ -41,7 +42,7 @@ impl Sandbox {
             return Ok(Sandbox { system_calls: off(), files: off(), read });
         }
         // The system calls that confine files are not on the list.
-        let files = files::confine(&read, config)?;
+        let files = files::confine(&read, config);
         let sandbox = Sandbox { system_calls: calls::confine()?, files, read };
         for (part, state) in [("system calls", &sandbox.system_calls), ("files", &sandbox.files)] {
             if state != CONFINED {
@@ -51,13 +52,15 @@ impl Sandbox {
         Ok(sandbox)
     }
 
-    /// Why reloading may have failed: a file that may not be read, though it could at the start.
-    pub(crate) fn obstacle(&self) -> Option<String> {
-        let is_refused = |path: &Path| {
-            File::open(path).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
+    /// Why reloading has failed with `error`, if it names a file that may not be read, of those at the start or the new `key`.
+    pub(crate) fn obstacle(&self, error: &io::Error, key: Option<&Path>) -> Option<String> {
+        let error = error.to_string();
+        let is_refused = |path: &&Path| {
+            error.contains(&*path.to_string_lossy())
+                && File::open(path).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
         };
-        let path = self.read.iter().find(|path| is_refused(path))?;
-        let remedy = "a new file in its place needs a new start, as of `run --replace`";
+        let path = self.read.iter().map(PathBuf::as_path).chain(key).find(is_refused)?;
+        let remedy = "a file that was not there at its start needs a new one, as of `run --replace`";
         Some(format!("the running gateway may not read {}; {remedy}", path.display()))
     }
 }
@@ -65,6 +68,8 @@ impl Sandbox {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::net::UnixStream;
     use std::process::Command;
     use std::thread;
 
@@ -76,16 +81,18 @@ mod tests {
     #[test]
     fn what_is_not_needed_is_refused() {
         let directory = std::env::temp_dir().join(format!("lasthop-sandbox-{}", std::process::id()));
-        for name in ["", "settings", "flows", "other"] {
+        for name in ["", "settings", "targets", "flows", "other"] {
             fs::create_dir_all(directory.join(name)).expect("a directory");
         }
-        let [file, secret, flows] =
-            ["settings/gateway.toml", "other/secret", "flows/flows.jsonl"].map(|name| directory.join(name));
+        let [file, target, secret, flows] =
+            ["settings/gateway.toml", "targets/gateway.toml", "other/secret", "flows/flows.jsonl"]
+                .map(|name| directory.join(name));
+        symlink(&target, &file).expect("a link");
         let text = format!(
             "[gateway]\nradio = [\"radio0\"]\nflows = {flows:?}\ncontrol = {:?}\n",
             directory.join("flows/control")
         );
-        [&file, &secret].into_iter().for_each(|path| fs::write(path, &text).expect("a file"));
+        [&target, &secret].into_iter().for_each(|path| fs::write(path, &text).expect("a file"));
         let config = Config::load(&file).expect("a valid file");
         let confined = thread::spawn(move || {
             let sandbox = Sandbox::enter(&file, &config).expect("the kernel has both, or one, or none");
@@ -95,6 +102,10 @@ mod tests {
                 let family = AddressFamily::VSOCK;
                 assert_eq!(socket(family, SocketType::STREAM, None).err(), Some(rustix::io::Errno::PERM));
                 assert!(std::env::set_current_dir("/").is_err_and(denied), "a call that is not on the list");
+                let everybody = fs::Permissions::from_mode(0o666);
+                assert!(fs::set_permissions(&secret, everybody).is_err_and(denied), "the mode of a file");
+                assert!(UnixStream::connect("/none").is_err_and(denied), "a service of this host");
+                assert!(nix::net::if_::if_nametoindex("lo").is_ok());
             }
             if sandbox.files == CONFINED {
                 assert!(fs::read(&secret).is_err_and(denied) && fs::read("/etc/passwd").is_err_and(denied));
@@ -107,7 +118,10 @@ mod tests {
             fs::rename(&flows, flows.with_extension("1")).expect("a full one");
             assert!(fs::read("/etc/hosts").is_ok() || !Path::new("/etc/hosts").exists());
             thread::spawn(|| ()).join().expect("a thread");
-            assert_eq!(sandbox.obstacle(), None);
+            let error = io::Error::other(format!("{}: it is wrong", secret.display()));
+            assert_eq!(sandbox.obstacle(&error, None), None, "an error of another kind");
+            let is_named = sandbox.obstacle(&error, Some(&secret)).is_some();
+            assert_eq!(is_named, sandbox.files == CONFINED, "a key that was not there at the start");
             sandbox
         });
         let sandbox = confined.join().expect("what it needs");

@@ -36,7 +36,7 @@ def gateway(
             metavar="FILE",
             show_default=False,
             help="The gateway's file (TOML). Without it, status, report and reload ask at "
-            "/run/lasthop-gateway.sock.",
+            "/run/lasthop/control.",
         ),
     ] = None,
     observe: Annotated[
