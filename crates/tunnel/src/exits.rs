@@ -26,6 +26,8 @@ pub enum Event {
     Silent,
     /// It is heard again.
     Heard,
-    /// It has another address.
+    /// It has another address, at which it was not lately.
     Moved(SocketAddr),
+    /// Packets of this size do not arrive, and [`Settings::sizes`](crate::Settings::sizes) allow no smaller ones.
+    Oversized(usize),
 }

@@ -21,6 +21,7 @@ mod fec;
 mod message;
 mod outer;
 mod path_size;
+mod places;
 mod plan;
 mod sent;
 mod session;

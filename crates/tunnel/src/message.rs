@@ -1,7 +1,7 @@
 //! Datagrams and messages on the wire.
 //!
 //! ```text
-//! hello   1 | version 1 | salt 16 | counter 8 | sealed: challenge, echo, share, classes, zeros | tag 16
+//! hello   1 | version 2 | salt 16 | counter 8 | sealed: challenge, echo, share, classes, zeros | tag 16
 //! data    2 | counter 7                       | sealed: message                               | tag 16
 //!
 //! message of a class without help    class 1 | packet
@@ -24,7 +24,7 @@ use crate::window::Report;
 
 const HELLO: u8 = 1;
 const DATA: u8 = 2;
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// Length of the header of a hello, and of one of data.
 pub(crate) const HELLO_HEADER: usize = 26;

@@ -9,6 +9,9 @@
 //!      ^  │ is lost, repeatedly: the next smaller step                          │
 //!      └──┴<──────────── a probe of the size in use is lost, repeatedly ────────┘
 //! ```
+//!
+//! Losses of a fade come together, and small datagrams pass it more easily. So probes of the size in use are spread over 7 s, and of
+//! one that was confirmed over 15 s, before it is given up.
 
 use lasthop_base::{Duration, Time};
 
@@ -27,8 +30,11 @@ const PRECISION: usize = 8;
 const CONFIRM: Duration = Duration::from_secs(60);
 const SEARCH: Duration = Duration::from_secs(600);
 
-/// The shortest wait for the arrival of a probe.
-const LEAST_WAIT: Duration = Duration::from_millis(200);
+/// The shortest wait for the arrival of a probe (RFC 8899 section 5.1.1, PROBE_TIMER).
+const LEAST_WAIT: Duration = Duration::from_secs(1);
+
+/// The shortest time after which the size in use is given up, unconfirmed and confirmed.
+const SPREAD: [Duration; 2] = [Duration::from_secs(7), Duration::from_secs(15)];
 
 /// The most and the fewest probes of a size.
 const TRIES: std::ops::RangeInclusive<u32> = 3..=10;
@@ -52,7 +58,9 @@ pub(crate) struct Measured {
 #[derive(Clone, Copy, Debug)]
 struct Probe {
     size: usize,
+    /// Further ones of this size.
     tries: u32,
+    wait: Duration,
     due: Time,
 }
 
@@ -63,6 +71,8 @@ pub(crate) struct PathSize {
     most: usize,
     size: usize,
     is_confirmed: bool,
+    /// Whether the size in use does not arrive, and is the smallest.
+    is_oversized: bool,
     /// The smallest that did not arrive, or one more than the largest.
     too_large: usize,
     probe: Option<Probe>,
@@ -75,13 +85,14 @@ pub(crate) struct PathSize {
 }
 
 impl PathSize {
-    /// Datagrams may have `most` bytes, and must have `least` if packets of IPv6 are to pass.
+    /// Datagrams may have `least` to `most` bytes.
     pub(crate) fn new(now: Time, least: usize, most: usize) -> PathSize {
         PathSize {
             least,
             most,
             size: START.clamp(least, most),
             is_confirmed: false,
+            is_oversized: false,
             too_large: most + 1,
             probe: None,
             sent: Vec::new(),
@@ -94,6 +105,30 @@ impl PathSize {
     /// The size in use.
     pub(crate) fn get(&self) -> usize {
         self.size
+    }
+
+    /// Whether it has arrived.
+    pub(crate) fn is_confirmed(&self) -> bool {
+        self.is_confirmed
+    }
+
+    /// Whether it does not arrive, and is the smallest.
+    pub(crate) fn is_oversized(&self) -> bool {
+        self.is_oversized
+    }
+
+    /// Long datagrams seem to be lost: the size in use is confirmed now.
+    pub(crate) fn suspect(&mut self, now: Time) {
+        if self.probe.is_none() {
+            self.next_at = now;
+        }
+    }
+
+    /// The first link does not carry datagrams of this size, as the kernel of this host says.
+    pub(crate) fn refuse(&mut self, now: Time, size: usize) {
+        if size < self.too_large {
+            self.fail(now, size);
+        }
     }
 
     /// The path may be another one: the size in use is confirmed, and a larger one sought.
@@ -110,11 +145,11 @@ impl PathSize {
     pub(crate) fn wake(&mut self, now: Time, measured: Measured) -> Option<usize> {
         if let Some(probe) = self.probe.filter(|probe| probe.due <= now) {
             if !self.is_alive {
-                self.probe = Some(Probe { due: now + measured.wait.max(LEAST_WAIT), ..probe });
+                self.probe = Some(Probe { due: now + probe.wait, ..probe });
                 return None;
             }
-            if probe.tries > 0 {
-                return self.start(now, probe.size, probe.tries - 1, measured);
+            if let Some(tries) = probe.tries.checked_sub(1) {
+                return self.start(Probe { tries, due: now + probe.wait, ..probe });
             }
             self.fail(now, probe.size);
         }
@@ -128,12 +163,16 @@ impl PathSize {
         let loss = (lost as f64 + 0.1) / (sent as f64 + 1.0);
         let tries = (ERROR.ln() / loss.min(0.9).ln()).ceil() as u32;
         let size = self.target().unwrap_or(self.size);
-        self.start(now, size, tries.clamp(*TRIES.start(), *TRIES.end()) - 1, measured)
+        let tries = tries.clamp(*TRIES.start(), *TRIES.end());
+        let spread = if size > self.size { Duration::ZERO } else { SPREAD[usize::from(self.is_confirmed)] };
+        let wait =
+            measured.wait.max(LEAST_WAIT).max(Duration::from_nanos(spread.as_nanos() / u64::from(tries)));
+        self.start(Probe { size, tries: tries - 1, wait, due: now + wait })
     }
 
-    fn start(&mut self, now: Time, size: usize, tries: u32, measured: Measured) -> Option<usize> {
-        self.probe = Some(Probe { size, tries, due: now + measured.wait.max(LEAST_WAIT) });
-        Some(size)
+    fn start(&mut self, probe: Probe) -> Option<usize> {
+        self.probe = Some(probe);
+        Some(probe.size)
     }
 
     /// The next size to be probed, if the search is not over.
@@ -163,29 +202,28 @@ impl PathSize {
         if largest < self.size {
             return;
         }
-        // It was too large only for the patience.
+        // Its probes were lost by chance, or late.
         if self.too_large <= largest {
             self.too_large = self.most + 1;
         }
-        (self.size, self.is_confirmed) = (largest, true);
+        (self.size, self.is_confirmed, self.is_oversized) = (largest, true, false);
         self.probe = self.probe.filter(|probe| probe.size > largest);
         self.rest(now);
     }
 
-    /// All probes of a size were lost.
+    /// The path does not carry a size.
     fn fail(&mut self, now: Time, size: usize) {
         (self.probe, self.next_at) = (None, now);
         self.too_large = size;
         if size > self.size {
             return self.rest(now);
         }
-        let smaller = STEPS.into_iter().find(|step| (self.least..size).contains(step));
+        self.is_confirmed = false;
+        let smaller = STEPS.into_iter().chain([self.least]).find(|step| (self.least..size).contains(step));
         match smaller {
-            Some(smaller) => (self.size, self.is_confirmed) = (smaller, false),
-            // There is none, or the path is dead.
+            Some(smaller) => self.size = smaller,
             None => {
-                (self.is_confirmed, self.too_large) = (true, size + 1);
-                self.rest(now);
+                (self.is_oversized, self.too_large, self.next_at) = (true, self.most + 1, now + CONFIRM);
             }
         }
     }

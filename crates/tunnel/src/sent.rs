@@ -8,8 +8,8 @@ use lasthop_proto::arq::Attempt;
 
 use crate::window::Report;
 
-/// A datagram counts as lost when the one that was sent so many later has arrived (RFC 9002 section 6.1.1). Both must have the same
-/// DSCP: queues let those of others overtake.
+/// A datagram counts as lost when the one that was sent so many later has arrived (RFC 9002 section 6.1.1), or any later one after
+/// the patience. Both must have the same DSCP: queues let those of others overtake, by any time.
 const REORDERING: u64 = 3;
 
 /// The most datagrams on record.
@@ -17,6 +17,9 @@ const LEN: usize = 16_384;
 
 /// The shortest wait for a report before it is asked for.
 const LEAST_WAIT: Duration = Duration::from_millis(20);
+
+/// So many lost datagrams, while none as long as any of them has arrived, are more than losses by chance.
+const SUSPICIOUS: u32 = 10;
 
 /// The number of latest datagrams of which the loss is measured.
 const MEASURED: u64 = 2000;
@@ -26,11 +29,23 @@ const MEASURED: u64 = 2000;
 struct Record {
     sent: Time,
     dscp: Dscp,
+    len: usize,
     /// Its number among those of its DSCP.
     number: u64,
     /// The class and the attempt, of one with ARQ.
     attempt: Option<(u8, Attempt)>,
     is_settled: bool,
+}
+
+/// What became of the datagrams of one DSCP.
+#[derive(Clone, Copy, Debug, Default)]
+struct OfDscp {
+    /// Number of those that were sent.
+    sent: u64,
+    /// The highest number that has arrived.
+    arrived: u64,
+    /// Number of attempts without an outcome.
+    open: usize,
 }
 
 /// The record of one session.
@@ -39,8 +54,7 @@ pub(crate) struct SentRecord {
     /// The counter of the first.
     first: u64,
     records: VecDeque<Record>,
-    /// By DSCP: the number of those that were sent, and the highest number that has arrived.
-    of_dscp: [(u64, u64); 64],
+    of_dscp: [OfDscp; 64],
     /// Number of attempts without an outcome, and the time of the last one, or of the last poll.
     open: usize,
     asked: Time,
@@ -50,6 +64,25 @@ pub(crate) struct SentRecord {
     /// The highest counter of a report.
     reported: Option<u64>,
     loss: Loss,
+    long_losses: LongLosses,
+}
+
+/// Lost datagrams since one has arrived that was as long as the shortest of them.
+#[derive(Clone, Copy, Debug, Default)]
+struct LongLosses {
+    count: u32,
+    shortest: usize,
+}
+
+impl LongLosses {
+    fn note(&mut self, len: usize, is_lost: bool) {
+        if is_lost {
+            self.shortest = if self.count == 0 { len } else { self.shortest.min(len) };
+            self.count += 1;
+        } else if len >= self.shortest {
+            self.count = 0;
+        }
+    }
 }
 
 /// The losses of the latest datagrams.
@@ -81,14 +114,24 @@ impl SentRecord {
         SentRecord {
             first,
             records: VecDeque::new(),
-            of_dscp: [(0, 0); 64],
+            of_dscp: [OfDscp::default(); 64],
             open: 0,
             asked: Time::ZERO,
             polls: 0,
             rtt: None,
             reported: None,
             loss: Loss::default(),
+            long_losses: LongLosses::default(),
         }
+    }
+
+    /// Whether long datagrams seem to be lost for their length. It is told once.
+    pub(crate) fn loses_long(&mut self) -> bool {
+        let is_suspicious = self.long_losses.count >= SUSPICIOUS;
+        if is_suspicious {
+            self.long_losses.count = 0;
+        }
+        is_suspicious
     }
 
     /// The smoothed round-trip time, once known.
@@ -101,29 +144,38 @@ impl SentRecord {
         self.loss.counts()
     }
 
-    /// The next datagram was sent. `forget` gets the attempt of one that is too old to be recorded further.
+    /// The next datagram was sent, of `len` bytes. `forget` gets the attempt of one that is too old to be recorded further.
     pub(crate) fn note(
         &mut self,
         now: Time,
-        dscp: Dscp,
+        (dscp, len): (Dscp, usize),
         attempt: Option<(u8, Attempt)>,
         mut forget: impl FnMut(u8, Attempt),
     ) {
         if self.records.len() == LEN {
             self.first += 1;
             let oldest = self.records.pop_front().filter(|record| !record.is_settled);
-            if let Some((class, attempt)) = oldest.and_then(|record| record.attempt) {
+            if let Some(Record { dscp, attempt: Some((class, attempt)), .. }) = oldest {
                 self.open -= 1;
+                self.of_dscp[usize::from(dscp.get())].open -= 1;
                 forget(class, attempt);
             }
         }
+        let of_dscp = &mut self.of_dscp[usize::from(dscp.get())];
         if attempt.is_some() {
             self.open += 1;
+            of_dscp.open += 1;
             self.asked = now;
         }
-        let (number, _) = &mut self.of_dscp[usize::from(dscp.get())];
-        *number += 1;
-        self.records.push_back(Record { sent: now, dscp, number: *number, attempt, is_settled: false });
+        of_dscp.sent += 1;
+        self.records.push_back(Record {
+            sent: now,
+            dscp,
+            len,
+            number: of_dscp.sent,
+            attempt,
+            is_settled: false,
+        });
     }
 
     /// The latest datagram tells nothing of losses and times: a hello may be for another end, a probe too large.
@@ -154,8 +206,8 @@ impl SentRecord {
         let patience = self.patience();
         for (counter, record) in (self.first..=report.highest).zip(&self.records) {
             if !record.is_settled && report.has(counter) == Some(true) {
-                let (_, arrived) = &mut self.of_dscp[usize::from(record.dscp.get())];
-                *arrived = record.number.max(*arrived);
+                let of_dscp = &mut self.of_dscp[usize::from(record.dscp.get())];
+                of_dscp.arrived = record.number.max(of_dscp.arrived);
             }
         }
         for (counter, record) in (self.first..=report.highest).zip(&mut self.records) {
@@ -163,13 +215,11 @@ impl SentRecord {
                 continue;
             }
             let is_old = now >= record.sent + patience;
+            let of_dscp = &mut self.of_dscp[usize::from(record.dscp.get())];
             let has_arrived = report.has(counter);
             let is_over = match has_arrived {
                 Some(true) => true,
-                Some(false) => {
-                    let (_, arrived) = self.of_dscp[usize::from(record.dscp.get())];
-                    is_old || arrived >= record.number + REORDERING
-                }
+                Some(false) => of_dscp.arrived >= record.number + if is_old { 1 } else { REORDERING },
                 // Reports that would have told were lost. An attempt may still be in an earlier one that was overtaken.
                 None => is_old || record.attempt.is_none(),
             };
@@ -177,10 +227,12 @@ impl SentRecord {
                 record.is_settled = true;
                 if let Some(has_arrived) = has_arrived {
                     self.loss.note(!has_arrived);
+                    self.long_losses.note(record.len, !has_arrived);
                 }
                 let has_arrived = has_arrived == Some(true);
                 if let Some((class, attempt)) = record.attempt {
                     self.open -= 1;
+                    of_dscp.open -= 1;
                     learn(class, attempt, has_arrived);
                 }
             }
@@ -205,9 +257,14 @@ impl SentRecord {
         if self.open == 0 { Time::NEVER } else { self.asked + self.patience() * (1 << self.polls.min(6)) }
     }
 
-    /// It was asked.
-    pub(crate) fn asked(&mut self, now: Time) {
+    /// It is asked now; returns the DSCPs of attempts without an outcome. A poll of each is behind them, in whatever queue they are.
+    pub(crate) fn asked(&mut self, now: Time) -> Vec<Dscp> {
         self.asked = now;
         self.polls += 1;
+        (0..)
+            .zip(&self.of_dscp)
+            .filter(|(_, of_dscp)| of_dscp.open > 0)
+            .map(|(dscp, _)| Dscp::new(dscp))
+            .collect()
     }
 }

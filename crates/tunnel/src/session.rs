@@ -50,8 +50,6 @@ pub(crate) struct Outbound {
     sealing: Cipher,
     pub(crate) ends: Ends,
     pub(crate) record: SentRecord,
-    /// The time of the last datagram.
-    pub(crate) sent: Time,
     /// Attempts that are lost, or too old to be on record, which their classes are to be told.
     lost: VecDeque<(u8, Attempt)>,
 }
@@ -70,8 +68,8 @@ impl Outbound {
         write(datagram);
         self.sealing.seal(**counter, datagram, DATA_HEADER);
         **counter += 1;
-        self.record.note(*now, tos.dscp, attempt, |class, attempt| self.lost.push_back((class, attempt)));
-        self.sent = *now;
+        let place = (tos.dscp, datagram.len());
+        self.record.note(*now, place, attempt, |class, attempt| self.lost.push_back((class, attempt)));
         exits.datagram(self.ends, tos, datagram);
     }
 }
@@ -113,7 +111,7 @@ pub(crate) struct Session {
     arrived: Time,
     /// When the next report is due, when the last one was, and the packets since then.
     pub(crate) report_at: Time,
-    reported: Time,
+    pub(crate) reported: Time,
     unreported: u32,
     /// The highest counter of the last report.
     highest_reported: u64,
@@ -154,7 +152,7 @@ impl Session {
             salt,
             opening,
             window: Window::from(counters.1),
-            outbound: Outbound { sealing, ends, record, sent: now, lost: VecDeque::new() },
+            outbound: Outbound { sealing, ends, record, lost: VecDeque::new() },
             heard: now,
             confirmed: now,
             silent_from: None,
@@ -163,7 +161,7 @@ impl Session {
             receivers: receivers.collect(),
             arrived: now,
             report_at: Time::NEVER,
-            reported: Time::ZERO,
+            reported: now,
             unreported: 0,
             highest_reported: counters.1,
             is_awaited: hello.classes.iter().any(|form| matches!(form, ClassForm::Arq { .. })),
@@ -171,8 +169,8 @@ impl Session {
         }
     }
 
-    /// An authentic datagram with a new counter has come. The other end is where the newest came from.
-    pub(crate) fn hear(&mut self, now: Time, counter: u64, from: Ends) -> Option<Event> {
+    /// An authentic datagram with a new counter has come. The other end is where the newest came from; returns whether it has moved.
+    pub(crate) fn hear(&mut self, now: Time, counter: u64, from: Ends) -> bool {
         let is_newest = counter > self.window.highest();
         // Lost or overtaken: an ARQ is told at once.
         let leaves_gap = counter > self.window.highest() + 1;
@@ -188,8 +186,7 @@ impl Session {
         if is_newest {
             self.arrived = now;
         }
-        let has_moved = is_newest && std::mem::replace(&mut self.outbound.ends, from).peer != from.peer;
-        has_moved.then_some(Event::Moved(from.peer))
+        is_newest && std::mem::replace(&mut self.outbound.ends, from).peer != from.peer
     }
 
     pub(crate) fn counters(&self) -> (FecCounters, ArqCounters) {
@@ -341,7 +338,7 @@ impl Session {
     /// A hello was sent, which has taken a counter.
     pub(crate) fn note_hello(&mut self, now: Time) {
         let Outbound { record, lost, .. } = &mut self.outbound;
-        record.note(now, Dscp::DEFAULT, None, |class, attempt| lost.push_back((class, attempt)));
+        record.note(now, (Dscp::DEFAULT, 0), None, |class, attempt| lost.push_back((class, attempt)));
         record.exempt_latest();
     }
 
@@ -401,8 +398,9 @@ impl Session {
             }
         }
         if outbound.record.asks_at() <= now {
-            outbound.record.asked(now);
-            outbound.seal(wire, Tos::default(), None, message::write_poll);
+            for dscp in outbound.record.asked(now) {
+                outbound.seal(wire, Tos { dscp, ..Tos::default() }, None, message::write_poll);
+            }
         }
         self.settle_losses(wire);
     }

@@ -13,6 +13,7 @@ use crate::fec::FecCounters;
 use crate::message::{self, ClassForm, DATA_HEADER, HELLO_HEADER, Header, Hello, Message, OVERHEAD};
 use crate::outer::{Ends, Tos};
 use crate::path_size::{Measured, PathSize};
+use crate::places::Places;
 use crate::session::{Session, Wire};
 use crate::settings::{Help, Settings};
 
@@ -66,6 +67,9 @@ pub struct Tunnel {
     counter: u64,
     session: Option<Session>,
     path_size: PathSize,
+    /// Whether it was told that packets of the smallest size do not arrive.
+    has_told_size: bool,
+    places: Places,
     /// The challenge of the other end that is to be echoed.
     echo: Salt,
     hello_at: Time,
@@ -98,6 +102,8 @@ impl Tunnel {
             counter: 0,
             session: None,
             path_size: PathSize::new(Time::ZERO, *settings.sizes.start(), *settings.sizes.end()),
+            has_told_size: false,
+            places: Places::default(),
             echo: Salt::default(),
             hello_at: if settings.peer.is_some() { Time::ZERO } else { Time::NEVER },
             retired: VecDeque::new(),
@@ -126,6 +132,25 @@ impl Tunnel {
     /// The largest packet that the tunnel carries, as far as is known of the path.
     pub fn mtu(&self) -> usize {
         self.path_size.get() - OVERHEAD
+    }
+
+    /// Whether packets of that size have arrived.
+    pub fn is_mtu_confirmed(&self) -> bool {
+        self.path_size.is_confirmed()
+    }
+
+    /// The first link does not carry datagrams of this size. This must be certain: what came over the network is not.
+    pub fn refuse_size(&mut self, now: Time, size: usize) {
+        self.path_size.refuse(now, size);
+        self.tell_size();
+    }
+
+    fn tell_size(&mut self) {
+        let is_oversized = self.path_size.is_oversized();
+        if is_oversized && !self.has_told_size {
+            self.events.push_back(Event::Oversized(self.mtu()));
+        }
+        self.has_told_size = is_oversized;
     }
 
     /// The round-trip time through the tunnel, once known.
@@ -178,11 +203,11 @@ impl Tunnel {
         if session.silent_from.is_some() {
             return self.hello_at.min(session.report_at);
         }
-        let own = [session.outbound.sent + self.heartbeat(), session.lives_until(self.settings.patience)];
+        let own = [session.reported + self.heartbeat(), session.lives_until(self.settings.patience)];
         own.into_iter().fold(session.next_wakeup().min(self.path_size.next_wakeup()), Time::min)
     }
 
-    /// The longest time without a datagram to the other end.
+    /// The longest time without a report: the other end, which may only report itself, must hear that it is heard.
     fn heartbeat(&self) -> Duration {
         Duration::from_nanos(self.settings.patience.as_nanos() / 8)
     }
@@ -236,8 +261,8 @@ impl Tunnel {
             self.counters.replayed += 1;
             return;
         }
-        if let Some(event) = session.hear(now, counter, from) {
-            self.events.push_back(event);
+        if session.hear(now, counter, from) && self.places.is_new(now, from.peer) {
+            self.events.push_back(Event::Moved(from.peer));
             self.path_size.begin_anew(now);
         }
         let mut wire = Wire { now, counter: &mut self.counter, datagram: &mut self.datagram, exits };
@@ -256,6 +281,9 @@ impl Tunnel {
                 if let Some(event) = session.learn(&report, &mut wire) {
                     self.events.push_back(event);
                     self.path_size.begin_anew(now);
+                }
+                if session.outbound.record.loses_long() {
+                    self.path_size.suspect(now);
                 }
                 if self.settings.adapts {
                     session.adapt();
@@ -314,8 +342,8 @@ impl Tunnel {
                 self.counters.replayed += 1;
             } else {
                 session.unhelped = hello.unhelped;
-                if let Some(event) = session.hear(now, counter, from) {
-                    self.events.push_back(event);
+                if session.hear(now, counter, from) && self.places.is_new(now, from.peer) {
+                    self.events.push_back(Event::Moved(from.peer));
                     self.path_size.begin_anew(now);
                 }
                 if session.report_at <= now {
@@ -345,6 +373,8 @@ impl Tunnel {
             [Cipher::of_data(&self.key, &self.salt, &salt), Cipher::of_data(&self.key, &salt, &self.salt)];
         self.session =
             Some(Session::new(now, &self.settings, (salt, ciphers), (self.counter, counter), hello, from));
+        self.places = Places::default();
+        self.places.is_new(now, from.peer);
         self.events.push_back(Event::Found(from.peer));
         self.path_size.begin_anew(now);
     }
@@ -392,10 +422,11 @@ impl Tunnel {
                     self.path_size.note(session.probe(size, &mut wire), size);
                 }
             }
-            if session.report_at <= now || is_up && session.outbound.sent + heartbeat <= now {
+            if session.report_at <= now || is_up && session.reported + heartbeat <= now {
                 session.report(self.settings.unhelped, &mut wire);
             }
         }
+        self.tell_size();
         if !self.is_up() && self.hello_at <= now {
             self.hello_at = now + HELLO;
             // The other end may have moved back.

@@ -47,8 +47,13 @@ pub struct Tunnel {
     /// by probes.
     #[serde(default = "default_packet_size")]
     pub packet_size: Bytes,
-    /// Whether datagrams have the DSCP of the packets in them, by which queues on the path may tell them apart. Otherwise they have
-    /// the default one.
+    /// The size of such a packet below which probes do not go. By default 1374 B if `routes` have networks of IPv6, whose packets of
+    /// 1280 B must pass; otherwise 576 B. State 1374 B if routes of your own lead IPv6 to the interface: the kernel takes it off one
+    /// that carries less.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_packet_size: Option<Bytes>,
+    /// Whether datagrams with packets of a rule that states one `dscp` have it as well, so that queues on the path may prefer them.
+    /// All others have the default one: packets of a rule that overtake others would look like losses.
     #[serde(default = "default_copy_dscp")]
     pub copy_dscp: bool,
     /// The rate of the path. The times of `packet-fec` that are not stated follow from it; without, they have their shortest
@@ -87,9 +92,13 @@ fn default_patience() -> Duration {
 
 impl Tunnel {
     /// The datagrams that the path may carry, without their headers. If packets of IPv6 are to pass, it must carry the longest that
-    /// every link does.
+    /// every link does, unless the file says otherwise.
     pub(crate) fn sizes(&self) -> RangeInclusive<usize> {
-        let least = if self.has_ipv6() { IPV6_MTU as usize + OVERHEAD } else { LEAST_PACKET_SIZE - HEADERS };
+        let least = match self.min_packet_size {
+            Some(size) => size.0 as usize - HEADERS,
+            None if self.has_ipv6() => IPV6_MTU as usize + OVERHEAD,
+            None => LEAST_PACKET_SIZE - HEADERS,
+        };
         least..=self.packet_size.0 as usize - HEADERS
     }
 
@@ -111,6 +120,11 @@ impl Tunnel {
         if !self.key.is_absolute() {
             let expected = "expected an absolute path, such as \"/etc/lasthop/tunnel.key\"";
             fault("key", format!("found \"{}\", {expected}", self.key.display()));
+        }
+        let sizes = *PACKET_SIZES.start()..=self.packet_size.0;
+        if let Some(size) = self.min_packet_size.filter(|size| !sizes.contains(&size.0)) {
+            let expected = format!("expected {} B to packet_size, {}", sizes.start(), self.packet_size);
+            fault("min_packet_size", format!("found {size}, {expected}"));
         }
         let least = IPV6_MTU + (HEADERS + OVERHEAD) as u64;
         if !PACKET_SIZES.contains(&self.packet_size.0) {

@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
 
-use super::classes::{self, Classes};
+use super::classes::{self, Classes, Entry};
 use super::keeper::{Keeper, Wanted};
 use super::{Board, Status, random};
 use crate::arms::Arms;
@@ -63,6 +63,8 @@ struct Ports {
     datagrams: Datagrams,
     mtu: u16,
     handed: Handed,
+    /// The shortest datagram that was too long for the first link, which the tunnel has not been told of.
+    oversized: Option<usize>,
     packet: Vec<u8>,
 }
 
@@ -79,7 +81,10 @@ impl Exits for Ports {
     fn datagram(&mut self, ends: Ends, tos: Tos, bytes: &[u8]) {
         match self.datagrams.send(ends, tos, bytes) {
             Ok(()) => {}
-            Err(Unsent::Oversized) => self.handed.oversized += 1,
+            Err(Unsent::Oversized) => {
+                self.handed.oversized += 1;
+                self.oversized = Some(self.oversized.map_or(bytes.len(), |len| len.min(bytes.len())));
+            }
             Err(Unsent::Refused) => self.handed.unsent += 1,
         }
     }
@@ -115,7 +120,6 @@ pub(super) struct Carrier {
     classes: Classes,
     /// Whether the other end finds this one, which then answers from the address that it has asked.
     answers: bool,
-    copies_dscp: bool,
     tunnel: Tunnel,
     ports: Ports,
     /// The number of the interface.
@@ -147,10 +151,16 @@ impl Carrier {
         Ok(Carrier {
             classes: Classes::new(config, Arms::new(&key)),
             answers: settings.peer.is_none(),
-            copies_dscp: settings.copy_dscp,
             tunnel,
             keeper: Keeper::start(&settings.interface, routes.clone())?,
-            ports: Ports { tun, datagrams, mtu, handed: Handed::default(), packet: Vec::new() },
+            ports: Ports {
+                tun,
+                datagrams,
+                mtu,
+                handed: Handed::default(),
+                oversized: None,
+                packet: Vec::new(),
+            },
             config: config.clone(),
             key,
             routes,
@@ -222,6 +232,9 @@ impl Carrier {
         if self.tunnel.next_wakeup() <= at {
             self.tunnel.wake(at, &mut self.ports);
         }
+        if let Some(size) = self.ports.oversized.take() {
+            self.tunnel.refuse_size(at, size);
+        }
         self.tell_events();
         self.follow();
         if at >= self.written + TICK {
@@ -264,9 +277,9 @@ impl Carrier {
                 continue;
             }
             self.ports.clamp(packet);
-            let class = self.classes.of(packet, self.tunnel.unhelped());
+            let Entry { class, copies_dscp } = self.classes.of(packet, self.tunnel.unhelped());
             let tos = Tos::of(packet);
-            let dscp = if self.copies_dscp { tos.dscp } else { Dscp::DEFAULT };
+            let dscp = if copies_dscp { tos.dscp } else { Dscp::DEFAULT };
             self.tunnel.send(now(), class, Tos { dscp, ..tos }, packet, &mut self.ports);
         }
         Ok(())
@@ -278,6 +291,10 @@ impl Carrier {
                 Event::Found(peer) => ("tunnel is up", json!({"peer": peer})),
                 Event::Heard => ("tunnel is up", json!({"peer": self.tunnel.peer()})),
                 Event::Moved(peer) => ("tunnel has moved", json!({"peer": peer})),
+                Event::Oversized(mtu) => {
+                    let remedy = "state a smaller tunnel.min_packet_size; below an MTU of 1280 B, the kernel takes IPv6 off";
+                    ("tunnel loses its longest packets", json!({"mtu": mtu, "remedy": remedy}))
+                }
                 Event::Silent => {
                     let meaning = "packets take other routes until the other gateway answers";
                     ("tunnel is silent", json!({"peer": self.tunnel.peer(), "meaning": meaning}))
@@ -328,6 +345,7 @@ impl Carrier {
         Status {
             interface: self.config.tunnel.as_ref().map(|tunnel| tunnel.interface.clone()).unwrap_or_default(),
             mtu: self.ports.mtu,
+            is_mtu_confirmed: tunnel.is_mtu_confirmed(),
             peer: tunnel.peer(),
             is_up: tunnel.is_up(),
             rtt_s: tunnel.rtt().map(Duration::as_secs_f64),

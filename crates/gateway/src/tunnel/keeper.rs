@@ -103,6 +103,16 @@ impl Drop for Keeper {
     }
 }
 
+/// Something is being done, until this is dropped, also by a panic.
+struct Busy<'a>(&'a Shared);
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.lock().is_busy = false;
+        self.0.changed.notify_all();
+    }
+}
+
 /// The thread itself.
 struct Keeping {
     interface: String,
@@ -125,14 +135,14 @@ impl Keeping {
             let Some(wanted) = state.wanted.filter(|_| !state.must_end) else { continue };
             state.is_busy = true;
             drop(state);
+            let busy = Busy(shared);
             let outcome = self.keep(wanted);
+            drop(busy);
             state = shared.lock();
-            state.is_busy = false;
             // It was told to pause meanwhile, or has something new to do.
             if state.wanted.is_some() {
                 (state.done, state.failure) = (Some(wanted), outcome.err());
             }
-            shared.changed.notify_all();
         }
     }
 

@@ -37,6 +37,8 @@ pub(crate) struct Status {
     interface: String,
     /// The largest packet that enters it.
     mtu: u16,
+    /// Whether packets of that size have arrived at the other end.
+    is_mtu_confirmed: bool,
     peer: Option<SocketAddr>,
     /// Whether packets go through it.
     is_up: bool,

@@ -217,6 +217,10 @@ fn tunnels_have_a_class_for_each_rule() {
             ["n = 3 }", "n = 250, interleave = 6 }"],
             "match[1].packet-fec.n: found n = 250 with interleave = 6",
         ),
+        (
+            ["peer", "min_packet_size = \"1600 B\"\npeer"],
+            "tunnel.min_packet_size: found 1600 B, expected 576 B to packet_size, 1500 B",
+        ),
         (["peer", "patience = \"1 ms\"\npeer"], "tunnel.patience: found 1 ms, expected 500 ms to 60 s"),
         (
             ["[gateway]", "[gateway]\nradio = [\"lasthop-tun\"]"],

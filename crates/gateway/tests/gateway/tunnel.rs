@@ -339,7 +339,7 @@ fn strangers_get_no_answer() {
         for round in 0..5000usize {
             let kind = [1, 2, 3][round % 3];
             let mut datagram = vec![kind; [0, 1, 26, 210, 1400][round % 5]];
-            datagram.iter_mut().skip(1).take(1).for_each(|version| *version = 1);
+            datagram.iter_mut().skip(1).take(1).for_each(|version| *version = 2);
             socket.send_to(&datagram, address(SERVER[0], 9332)).expect("a route");
             if round % 50 == 0 {
                 thread::sleep(Duration::from_millis(1));
@@ -456,7 +456,7 @@ fn octet_of(network: &Network, octet: u8) -> Option<u8> {
     })
 }
 
-/// Queues on the path see the DSCP of packets, and their marks reach the packets; answers come from the address that was asked.
+/// Queues on the path see the DSCP of packets whose rule states it, and their marks reach the packets; answers come from the address that was asked.
 #[test]
 fn outer_headers_are_those_that_packets_need() {
     let Some(network) = Network::of("tunnel::outer_headers_are_those_that_packets_need") else { return };
@@ -465,13 +465,14 @@ fn outer_headers_are_those_that_packets_need() {
         chain in {
             type filter hook ingress device \"host2\" priority -500; policy accept
             udp dport 9332 ip dscp ef ip ecn != not-ect counter ip ecn set ce
-            udp dport 9332 ip dscp af41 counter ip ecn set ce
+            udp dport 9332 ip dscp { af41, af42 } counter ip ecn set ce
         }
     }";
     if !network.server.run(move || nft(rules)) {
         return;
     }
-    let pair = Pair::start(network, "", "");
+    let rule = |dscp: u8| format!("[[match]]\ndscp = [{dscp}]\nscheme = \"basic\"\n");
+    let pair = Pair::start(network, &(rule(46) + &rule(34)), "");
     assert_eq!(pair.near.status()["tunnel"]["peer"], "10.2.0.3:9332");
     let (not_ect, ect0, ect1, ce) = (0, 2, 1, 3);
     for (octet, expected) in [
@@ -482,6 +483,8 @@ fn outer_headers_are_those_that_packets_need() {
         (ect0, Some(ect0)),
         // A queue has marked what it had to drop.
         (34 << 2, None),
+        // No rule is of these alone.
+        (36 << 2, Some(36 << 2)),
     ] {
         assert_eq!(octet_of(&pair.network, octet), expected, "{octet:#x}");
     }

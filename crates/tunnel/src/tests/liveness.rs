@@ -48,6 +48,18 @@ fn both_ends_miss_one_direction() {
     }
 }
 
+/// An end to which nothing is sent but reports hears that it is heard.
+#[test]
+fn traffic_of_one_direction_is_enough() {
+    let mut world = world(24);
+    for _ in 0..1000 {
+        world.send(0, 0);
+        wait(&mut world, 10);
+    }
+    wait(&mut world, 100);
+    assert_eq!((world.events.get("silent"), world.left[0].len()), (None, 1000));
+}
+
 /// An end that ends says so.
 #[test]
 fn an_orderly_end_is_known_at_once() {
@@ -84,17 +96,28 @@ fn stale_packets_are_given_up() {
     assert!(counters.retransmitted < 10 && world.number - before < 60, "{counters:?}");
 }
 
-/// Packets with another DSCP overtake, which is no loss.
+/// Packets with another DSCP overtake, which is no loss, by however many round trips. What is lost behind them is repaired.
 #[test]
 fn other_forwarding_is_no_loss() {
-    let mut world = world(22);
-    world.path.lag = Duration::from_millis(10);
-    for _ in 0..500 {
-        world.send(0, 5);
-        wait(&mut world, 1);
+    for lag in [10, 20, 60, 200] {
+        let mut world = world(22);
+        world.path.lag = Duration::from_millis(lag);
+        let send = |world: &mut World| {
+            for _ in 0..500 {
+                world.send(0, 5);
+                wait(world, 1);
+            }
+        };
+        send(&mut world);
+        wait(&mut world, 2000);
+        assert_eq!((world.ends[0].counters().arq.retransmitted, world.left[0].len()), (0, 500), "{lag} ms");
+        assert_eq!(world.ends[0].losses().1, 0, "{lag} ms");
+        world.path.loss = 0.1;
+        send(&mut world);
+        wait(&mut world, 4000);
+        let repaired = world.ends[0].counters().arq.retransmitted;
+        assert!(world.left[0].len() == 1000 && repaired < 100, "{lag} ms: {repaired}");
     }
-    wait(&mut world, 1000);
-    assert_eq!((world.ends[0].counters().arq.retransmitted, world.left[0].len()), (0, 500));
 }
 
 /// What is lost in an outage is known at once, and retransmitted in turns: other packets need not wait for all of it.
