@@ -18,6 +18,7 @@ use lasthop_scenario::{Fault, ScenarioError, TomlFile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+#[cfg(target_os = "linux")]
 pub(crate) use directories::directory_of;
 pub use matching::{Host, Match, Ports, Prefix};
 pub use schemes::{AGENTS, AgentScheme, ITcp, SchemeName, Schemes, TunnelScheme};
