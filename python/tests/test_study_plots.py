@@ -237,6 +237,8 @@ def test_no_scheme_is_named_outside_its_file() -> None:
         ("schemes.rs", "wtcp-timestamps"),
         ("schemes.rs", "i-tcp"),
         ("schemes.rs", "packet-fec"),
+        # A queue discipline of the kernel.
+        ("shaper.rs", "fq-codel"),
         ("matching.rs", "packet-fec"),
         ("prediction.py", "i-tcp"),
         # A TCP profile and a queue discipline have the names of schemes.
