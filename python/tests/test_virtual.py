@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
+import hashlib
 import io
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -73,7 +76,8 @@ def guests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_kernel_says_what_it_has(tmp_path: Path) -> None:
     path = kernel_file(tmp_path / "linux", config="CONFIG_TCP_CONG_BBR=y\nCONFIG_MPTCP=y\n")
-    assert kernels.inspect(path) == Kernel(path, "6.99.1", ("MPTCP", "BBR"))
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert kernels.inspect(path) == Kernel(path, "6.99.1", ("MPTCP", "BBR"), digest)
     with path.open("ab") as file:
         file.write(kernels._ACCURATE_ECN)
     assert kernels.inspect(path).features == ("MPTCP", "BBR", "AccECN")
@@ -140,22 +144,28 @@ def test_a_guest_returns_what_its_command_prints_and_its_code(tmp_path: Path, gu
 
 
 def test_the_command_line_and_the_environment_of_a_kernel_are_those_of_all_jobs(
-    tmp_path: Path, guests: Path
+    tmp_path: Path, guests: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They seed the kernel's random numbers, or move its data."""
     seen = tmp_path / "seen"
     # A shell, which starts the stub but not a kernel, adds PWD.
     body = f"""
-import os, sys
+import os, resource, sys
 os.environ.pop("PWD", None)
-open({str(seen)!r}, "a").write(f"{{sys.argv}} {{os.environ}}\\n")
+limit, _ = resource.getrlimit(resource.RLIMIT_STACK)
+open({str(seen)!r}, "a").write(f"{{sys.argv[1:]}} {{os.environ}} {{limit}}\\n")
 """
-    kernel = kernel_file(tmp_path / "linux", body=body + STUB)
-    run_stub(kernel, ["true"])
-    run_stub(kernel, ["sh", "-c", "true a longer command"])
+    run_stub(kernel_file(tmp_path / "linux", body=body + STUB), ["true"])
+    monkeypatch.setattr(guest, "_memory_places", lambda: (str(guests),))
+    limit, most = resource.getrlimit(resource.RLIMIT_STACK)
+    resource.setrlimit(resource.RLIMIT_STACK, (7 << 20, most))
+    try:
+        run_stub(kernel_file(tmp_path / "another", body=body + STUB), ["sh", "-c", "true a longer command"])
+    finally:
+        resource.setrlimit(resource.RLIMIT_STACK, (limit, most))
     first, second = seen.read_text().splitlines()
     assert first == second
-    assert str(guests) not in first.replace(f"'TMPDIR': '{guests}'", "")
+    assert str(guests) not in first
     assert "'LASTHOP_ENTROPY': '0000000000000007'" in first
     assert "time-travel=inf-cpu" in first
 
@@ -175,6 +185,72 @@ def test_what_a_killed_keeper_leaves_is_removed_by_the_next_guest(tmp_path: Path
     run_stub(kernel_file(tmp_path / "linux"), ["true"])
     assert sorted(path.name for path in guests.iterdir()) == ["lasthop-guest-running", "lasthop-guest-young"]
     os.close(lock)
+
+
+def test_a_guest_without_room_leaves_nothing(
+    tmp_path: Path, guests: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel, touch = kernel_file(tmp_path / "linux"), Path.touch
+    monkeypatch.setattr(guest, "_memory_places", lambda: ("/proc", str(tmp_path / "missing")))
+    assert guest.room() == 0
+    with pytest.raises(KernelError, match=r"a guest needs 512 MB for its memory, in /proc or in .*noexec"):
+        run_stub(kernel, ["true"])
+    assert list(guests.iterdir()) == []
+    monkeypatch.undo()
+    monkeypatch.setattr(tempfile, "tempdir", str(guests))
+
+    def fill(path: Path) -> None:
+        touch(path)
+        if path.name == "status":
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "touch", fill)
+    descriptors = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(OSError, match="No space left"):
+        run_stub(kernel, ["true"])
+    assert list(guests.iterdir()) == []
+    assert len(os.listdir("/proc/self/fd")) == descriptors
+
+
+WITHOUT_PERSONALITY = """
+import ctypes, struct
+from lasthop.virtual import guest
+print(guest.fixes_addresses())
+libc = ctypes.CDLL(None)
+# A filter of system calls (seccomp(2)) that refuses personality(2), number 135, as that of Docker does.
+steps = [(0x20, 0, 0, 0), (0x15, 0, 1, 135), (0x06, 0, 0, 0x50001), (0x06, 0, 0, 0x7fff0000)]
+program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
+filters = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(steps), ctypes.addressof(program)))
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, filters) == 0
+print(guest.fixes_addresses())
+"""
+
+
+def test_a_machine_that_does_not_fix_addresses_is_noticed() -> None:
+    line = [sys.executable, "-c", WITHOUT_PERSONALITY]
+    shown = subprocess.run(line, capture_output=True, text=True, check=True)
+    assert shown.stdout == "True\nFalse\n"
+    facts = {"virtual": {"repeatable": False, "polling_s": 0.0}, "duration_s": 1.0}
+    (note,) = report._notes(facts)
+    assert "may give other bytes" in note
+
+
+def test_programs_that_still_run_count_as_busy() -> None:
+    busy = """
+import subprocess, sys, time
+from lasthop.cli.emulation import virtual
+child = subprocess.Popen([sys.executable, "-c", "while 1: pass"])
+end = time.monotonic() + 10
+while virtual._busy_s() < 0.1 and time.monotonic() < end:
+    time.sleep(0.02)
+print(virtual._busy_s() >= 0.1)
+child.kill()
+"""
+    alone = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"]
+    shown = subprocess.run([*alone, sys.executable, "-c", busy], capture_output=True, text=True, check=False)
+    if not shown.stdout and "unshare:" in shown.stderr:
+        pytest.skip("this machine permits no process namespace")
+    assert shown.stdout == "True\n", shown.stderr
 
 
 SPINNING = """
@@ -375,7 +451,7 @@ def test_what_cannot_work_is_refused(
 
 
 def test_programs_that_read_clocks_over_and_over_are_told() -> None:
-    facts = {"virtual": {"kernel": "6.12", "phase_s": 0.0, "polling_s": 0.6}, "duration_s": 10.0}
+    facts = {"virtual": {"repeatable": True, "polling_s": 0.6}, "duration_s": 10.0}
     (note,) = report._notes(facts)
     assert "read clocks over and over for 600 ms of virtual time" in note
     assert list(report._notes(facts | {"duration_s": 20.0})) == []
@@ -539,30 +615,53 @@ except KernelError:
 
 @pytest.mark.skipif(not CACHED, reason="there is no kernel in the cache; lasthop kernel build makes one")
 def test_two_runs_are_equal_byte_for_byte(tmp_path: Path) -> None:
-    """Captures and reports; another run is another one, and nothing is written outside."""
+    """Captures and reports, wherever kernel and command are; another run differs, and other files stay."""
     server = f"{sys.executable} {ROOT / 'scripts/fidelity.py'} --send cubic"
     client = [sys.executable, str(ROOT / "scripts/fidelity.py"), "--receive", "{server}", "--seconds", "2"]
     victim, kept = tmp_path / "victim", tmp_path / "kept"
     victim.write_text("whole")
     kept.mkdir()
 
-    def emulate(name: str, run: int) -> tuple[str, str, dict[str, bytes]]:
+    (tmp_path / "elsewhere").mkdir()
+    kernel = tmp_path / "a-kernel-with-a-longer-path"
+    shutil.copy2(CACHED[0].path, kernel)
+
+    def emulate(name: str, run: int, *, is_elsewhere: bool = False) -> tuple[str, str, dict[str, bytes]]:
         options = ("--virtual", "--run", run, "--out", tmp_path / name, "--pcap", "--writable", kept)
-        line = ["emulate", "last-mile", *map(str, options), "--server", server, "--"]
+        line = [*map(str, options), "--kernel", str(kernel if is_elsewhere else CACHED[0].path)]
+        line = [sys.executable, "-m", "lasthop", "emulate", "last-mile", *line, "--server", server, "--"]
         spoil = ["sh", "-c", f'echo spoilt > {victim}; echo kept > {kept / name}; exec "$@"', "sh"]
-        shown = run_process(*line, *spoil, *client, timeout=120)
+        shown = subprocess.run(
+            [
+                "sh",
+                "-c",
+                f'ulimit -s {4096 if is_elsewhere else 8192}; exec "$@"',
+                "sh",
+                *line,
+                *spoil,
+                *client,
+            ],
+            cwd=tmp_path / "elsewhere" if is_elsewhere else ROOT,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
         assert shown.returncode == 0, shown.stderr
         written = {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
         return shown.stdout, shown.stderr, written
 
     with ThreadPoolExecutor() as pool:
-        first, second, other = pool.map(emulate, ("first", "second", "other"), (2, 2, 3))
+        runs = [pool.submit(emulate, "first", 2), pool.submit(emulate, "second", 2, is_elsewhere=True)]
+        runs.append(pool.submit(emulate, "other", 3))
+        first, second, other = (each.result() for each in runs)
     assert victim.read_text() == "whole"
     assert results(kept) == ["first", "other", "second"]
     assert first == second
     assert first[0] != other[0]
     made = json.loads(first[2]["results.json"])
     assert made["virtual"]["kernel"] == CACHED[0].version
+    assert made["virtual"]["kernel_sha256"] == CACHED[0].sha256
     assert made["lateness"]["p99_s"] < 20e-6
     # The channel is that of the simulator, whatever the kernel makes of it.
     assert 0 < made["connections"][0]["throughput_bps"] < 10e6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import json
 import os
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from lasthop.virtual import places
+from lasthop.virtual.guard import ADDR_NO_RANDOMIZE
 from lasthop.virtual.kernels import ENTROPY, Kernel, KernelError
 
 _MEMORY_MB = 512
@@ -33,6 +35,9 @@ PHASES_S = 0.1
 
 _PREFIX = "lasthop-guest-"
 """Of the names of guests' directories."""
+
+_PRESENT_PERSONALITY = 0xFFFFFFFF
+"""Asks personality(2) for the present one."""
 
 _CHECK_INTERVAL = 0.05
 """Seconds between two looks at what the command has printed."""
@@ -204,11 +209,44 @@ def run(
 @contextmanager
 def _guest(kernel: Kernel, job: Job, processor: int) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
     """Start a guest, and yield its keeper and its directory; end it with the block."""
+    memory = _memory_directory()
     places.remove_abandoned(Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"))
-    directory = Path(tempfile.mkdtemp(prefix=_PREFIX))
-    lock = places.lock(directory)
+    with ExitStack() as at_end:
+        directory = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        # The keeper removes it too: it outlives a command that is killed.
+        at_end.callback(shutil.rmtree, directory, ignore_errors=True)
+        lock = places.lock(directory)
+        at_end.callback(os.close, lock)
+        _prepare(directory, kernel, job, memory)
+        theirs, ours = os.pipe()
+        lifeline = at_end.enter_context(os.fdopen(theirs))
+        end = at_end.enter_context(os.fdopen(ours, "w"))
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-I", "-S", str(Path(__file__).with_name("guard.py"))),
+                *(str(lifeline.fileno()), str(processor), *_ARGUMENTS),
+            ],
+            cwd=directory,
+            # Nothing else: the size of the environment moves the addresses of the kernel's data.
+            env={ENTROPY: f"{job.entropy:016x}", "HOME": "/", "TMPDIR": "./memory"},
+            pass_fds=[lifeline.fileno(), lock],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        with process:
+            try:
+                yield process, directory
+            finally:
+                end.close()
+
+
+def _prepare(directory: Path, kernel: Kernel, job: Job, memory: str) -> None:
+    """Write what a guest reads, and make the files that it writes to."""
     for name in ("stdout", "stderr", "clock", "status", "console"):
         (directory / name).touch()
+    for name, to in (("linux", kernel.path), ("memory", memory)):
+        (directory / name).symlink_to(to)
     plan = {
         "command": job.command,
         "environment": job.environment,
@@ -222,51 +260,46 @@ def _guest(kernel: Kernel, job: Job, processor: int) -> Iterator[tuple[subproces
     init = shlex.join([sys.executable, "-I", "-S", str(Path(__file__).with_name("guest_init.py"))])
     (directory / "init").write_text(f"#!/bin/sh\nexec {init}\n")
     (directory / "init").chmod(0o700)
-    lifeline, end = os.pipe()
-    # Nothing else of the environment: its size moves the addresses of the kernel's data.
-    environment = {ENTROPY: f"{job.entropy:016x}", "HOME": "/", "TMPDIR": _memory_directory()}
-    keeper = Path(__file__).with_name("guard.py")
-    arguments = [str(lifeline), str(processor), str(kernel.path), *_ARGUMENTS]
+
+
+def fixes_addresses() -> bool:
+    """Whether programs may have the same addresses each time; Docker does not permit it by default."""
+    personality = ctypes.CDLL(None).personality
+    before = personality(ctypes.c_ulong(_PRESENT_PERSONALITY))
+    if before < 0 or personality(ctypes.c_ulong(before | ADDR_NO_RANDOMIZE)) < 0:
+        return False
+    personality(ctypes.c_ulong(before))
+    return True
+
+
+def room() -> int:
+    """Return for how many guests at once there is room in memory."""
+    return max(map(_room, _memory_places()))
+
+
+def _memory_places() -> tuple[str, str]:
+    """Return where the memory of a guest may be: in memory, but in containers that have little there."""
+    return "/dev/shm", tempfile.gettempdir()
+
+
+def _room(place: str) -> int:
+    """Return how many guests have room in a directory: none where memory could not be executed."""
     try:
-        process = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(keeper), *arguments],
-            cwd=directory,
-            env=environment,
-            pass_fds=[lifeline, lock],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-        )
+        status = os.statvfs(place)
     except OSError:
-        os.close(end)
-        shutil.rmtree(directory)
-        raise
-    finally:
-        # The keeper has both.
-        os.close(lifeline)
-        os.close(lock)
-    try:
-        yield process, directory
-    finally:
-        os.close(end)
-        process.wait()
-        assert process.stdout is not None
-        process.stdout.close()
+        return 0
+    return 0 if status.f_flag & os.ST_NOEXEC else status.f_bavail * status.f_frsize // (_MEMORY_MB << 20)
 
 
 def _memory_directory() -> str:
-    """Return where the memory of a guest has room: in memory, but in containers that have little there."""
-    with_room = [
-        place
-        for place in ("/dev/shm", tempfile.gettempdir())
-        if os.path.isdir(place) and shutil.disk_usage(place).free > _MEMORY_MB << 20
-    ]
-    if not with_room:
-        raise KernelError(
-            f"a guest needs {_MEMORY_MB} MB for its memory, in /dev/shm or in {tempfile.gettempdir()}; make "
-            "room, or set TMPDIR"
-        )
-    return with_room[0]
+    """Return the first place with room for a guest."""
+    for place in _memory_places():
+        if _room(place):
+            return place
+    raise KernelError(
+        f"a guest needs {_MEMORY_MB} MB for its memory, in {' or in '.join(_memory_places())}, mounted "
+        "without noexec; make room, or set TMPDIR"
+    )
 
 
 def _too_long(directory: Path, limit_s: float) -> str:

@@ -106,8 +106,6 @@ def run(job: dict[str, Any], files: dict[str, int]) -> int:
         if not pid:
             signal.sigtimedwait([signal.SIGCHLD], 1.0)
             os.pwrite(files["clock"], f"{time.monotonic():.3f}\n".encode(), 0)
-            for descriptor in files.values():
-                os.fdatasync(descriptor)
 
 
 def main() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import os
 import re
 import zlib
@@ -65,11 +66,14 @@ class Kernel:
         As `uname -r` prints it.
     features : tuple of str
         What it has of those that versions and configurations differ in.
+    sha256 : str
+        The SHA-256 of the file, in hexadecimal.
     """
 
     path: Path
     version: str
     features: tuple[str, ...]
+    sha256: str
 
 
 def directory() -> Path:
@@ -108,7 +112,7 @@ def inspect(path: Path) -> Kernel:
         )
     features = [name for name, option in _FEATURES.items() if option in configuration]
     features += ["AccECN"] if _ACCURATE_ECN in binary else []
-    return Kernel(path, banner[1].decode(), tuple(features))
+    return Kernel(path, banner[1].decode(), tuple(features), hashlib.sha256(binary).hexdigest())
 
 
 def built() -> list[Kernel]:

@@ -105,6 +105,11 @@ def publish(report: dict[str, Any], *, as_json: bool) -> int:
 def _notes(report: dict[str, Any]) -> Iterator[str]:
     """Yield what is worth knowing, although the results are sound."""
     virtual = report["virtual"]
+    if virtual and not virtual["repeatable"]:
+        yield (
+            "another run of this seed may give other bytes: this machine does not let programs have fixed "
+            "addresses; in Docker, --security-opt seccomp=unconfined does"
+        )
     if virtual and virtual["polling_s"] > _POLLING_SHARE * report["duration_s"]:
         yield (
             f"the programs read clocks over and over for {formats.seconds(virtual['polling_s'])} of virtual "

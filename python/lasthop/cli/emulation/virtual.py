@@ -22,7 +22,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -31,7 +31,7 @@ import typer
 
 from lasthop.cli.emulation import namespaces
 from lasthop.cli.emulation.carrier import Emulation, stop_on_termination
-from lasthop.cli.failure import CRASHED, LATE, RefusedError, failed
+from lasthop.cli.failure import CRASHED, LATE, RefusedError, failed, warn
 from lasthop.cli.output import FILES, Output
 from lasthop.cli.streams import emit_document, notify
 from lasthop.virtual import guest, kernels
@@ -54,6 +54,10 @@ class Inside:
     ----------
     kernel : str
         The version of the guest's kernel.
+    kernel_sha256 : str
+        The SHA-256 of its file.
+    repeatable : bool
+        Whether another run with the same seed gives the same bytes.
     run : int
         The run's number.
     phase_s : float
@@ -65,6 +69,8 @@ class Inside:
     """
 
     kernel: str
+    kernel_sha256: str
+    repeatable: bool
     run: int
     phase_s: float
     out: str | None
@@ -84,8 +90,27 @@ class Inside:
 
         The clock stands still while a program computes, so that its processor time is that of reading clocks.
         """
-        used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return {"kernel": self.kernel, "phase_s": self.phase_s, "polling_s": used.ru_utime + used.ru_stime}
+        return {
+            "kernel": self.kernel,
+            "kernel_sha256": self.kernel_sha256,
+            "repeatable": self.repeatable,
+            "phase_s": self.phase_s,
+            "polling_s": _busy_s(),
+        }
+
+
+def _busy_s() -> float:
+    """Return the processor time of all other processes: those that have ended, and those that run."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    ticks = 0
+    for process in Path("/proc").glob("[0-9]*"):
+        # One that has just ended, and this one.
+        with suppress(OSError):
+            if int(process.name) != os.getpid():
+                # In proc(5), utime, stime, cutime and cstime are fields 14 to 17, and the name is field 2.
+                fields = (process / "stat").read_text().rpartition(")")[2].split()
+                ticks += sum(map(int, fields[11:15]))
+    return used.ru_utime + used.ru_stime + ticks / os.sysconf("SC_CLK_TCK")
 
 
 def inside() -> Inside | None:
@@ -201,8 +226,12 @@ class _Laboratory:
     def __init__(self, emulation: Emulation, guests: Guests, kernel: Kernel, output: Output | None) -> None:
         self._emulation, self._guests, self._kernel, self._output = emulation, guests, kernel, output
         self._stop = stop_on_termination()
+        self._repeatable = guest.fixes_addresses()
         processors = sorted(os.sched_getaffinity(0))
-        self._jobs = guests.jobs or len(processors)
+        self._jobs = min(guests.jobs or len(processors), guests.runs or 1)
+        if self._jobs > (room := max(guest.room(), 1)):
+            warn(f"runs at once: {room}, not {self._jobs}, for this machine has no room for more in memory")
+            self._jobs = room
         # Several commands at once begin with different ones.
         first = os.getpid() % len(processors)
         self._processors: queue.SimpleQueue[int] = queue.SimpleQueue()
@@ -224,6 +253,8 @@ class _Laboratory:
         directory = None if output is None else output.staging / f"guest-{run}"
         told = Inside(
             kernel=self._kernel.version,
+            kernel_sha256=self._kernel.sha256,
+            repeatable=self._repeatable,
             run=run,
             phase_s=draw.phase_s,
             out=None if directory is None else str(directory.resolve()),
