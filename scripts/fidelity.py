@@ -431,7 +431,7 @@ def main() -> None:
         return receive(asked.receive, asked.seconds)
     if asked.kernel and not asked.virtual:
         parser.error("--kernel is about virtual time; add --virtual")
-    kernel = kernels.find(asked.kernel) if asked.virtual else None
+    kernel = kernels.find(asked.kernel, print) if asked.virtual else None
     version = f"{kernel.version} in virtual time" if kernel else platform.release()
     available = list(SENDERS) if kernel else ALLOWED.read_text().split()
     jobs = asked.jobs or (len(os.sched_getaffinity(0)) if kernel else 4)

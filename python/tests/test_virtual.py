@@ -8,6 +8,7 @@ import hashlib
 import io
 import json
 import os
+import platform
 import re
 import resource
 import shutil
@@ -20,6 +21,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -99,22 +101,31 @@ def test_a_kernel_that_cannot_run_in_virtual_time_is_refused_with_its_lack(tmp_p
 
 def test_kernels_are_found_by_file_and_version_and_the_newest_by_default(cache: Path) -> None:
     with pytest.raises(KernelError, match="lasthop kernel build"):
-        kernels.find(None)
+        kernels.find(None, pytest.fail)
     for version in ("6.1.192-rc1", "6.12.117", "6.2.3"):
         kernel_file(cache / f"linux-{version}-0123456789", version=version)
+    skipped: list[str] = []
+    assert len(kernels.built(skipped.append)) == 3
+    assert skipped[0].startswith(f"skipped: {cache}/linux-6.1.192-rc1-0123456789.py.stub is no Linux kernel")
     for stub in cache.glob("*.stub"):
         stub.rename(cache / f".{stub.name}")
-    assert [kernel.version for kernel in kernels.built()] == ["6.12.117", "6.2.3", "6.1.192-rc1"]
-    assert kernels.find(None).version == kernels.find("6.12").version == "6.12.117"
+    assert [kernel.version for kernel in kernels.built(pytest.fail)] == ["6.12.117", "6.2.3", "6.1.192-rc1"]
+    assert kernels.find(None, pytest.fail).version == kernels.find("6.12", pytest.fail).version == "6.12.117"
     for name in ("6.1", "6.1.192", "6.1.192-rc1"):
-        assert kernels.find(name).version == "6.1.192-rc1"
+        assert kernels.find(name, pytest.fail).version == "6.1.192-rc1"
     file = cache / "linux-6.2.3-0123456789"
-    assert kernels.find(str(file)).path == file
+    assert kernels.find(str(file), pytest.fail).path == file
     with pytest.raises(KernelError, match=r'there is no kernel "6\.13"'):
-        kernels.find("6.13")
+        kernels.find("6.13", pytest.fail)
     for name in ("linux", "./6.12/linux", "", "-"):
         with pytest.raises(KernelError, match=rf'there is no file "{re.escape(name)}"; expected a file, or'):
-            kernels.find(name)
+            kernels.find(name, pytest.fail)
+
+
+def test_machines_without_such_kernels_are_refused(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+    with pytest.raises(KernelError, match="need x86-64, and this machine is aarch64"):
+        kernels.find(None, pytest.fail)
 
 
 def test_the_draws_of_runs_are_spread_over_the_period() -> None:
@@ -430,6 +441,10 @@ def test_a_crash_and_an_exceeded_limit_have_exit_codes(tmp_path: Path) -> None:
         (("--runs", "2", "--", "true"), "--runs is about virtual time; add --virtual"),
         (("--wall-limit", "9", "--", "true"), "--wall-limit is about virtual time; add --virtual"),
         (("--virtual", "--jobs", "2", "--", "true"), "--jobs is about several runs; add --runs N"),
+        (
+            ("--virtual", "--kernel", sys.executable, "--", "true"),
+            f"{Path(sys.executable).resolve()} is no Linux kernel",
+        ),
         (("--virtual",), "--virtual: a shell would wait for you in real time"),
         (
             ("--virtual", "--between", "a", "b", "--", "true"),
@@ -456,6 +471,23 @@ def test_programs_that_read_clocks_over_and_over_are_told() -> None:
     assert "read clocks over and over for 600 ms of virtual time" in note
     assert list(report._notes(facts | {"duration_s": 20.0})) == []
     assert list(report._notes(facts | {"virtual": None})) == []
+
+
+@pytest.mark.parametrize("guest", [None, SimpleNamespace(facts=dict)])
+def test_in_virtual_time_no_problem_is_that_of_a_slow_machine(guest: Any) -> None:
+    scenario = SimpleNamespace(title="", file="", hash="", sweep=[])
+    fields = {"scheme": "basic", "seed": 1, "run": 0, "lateness_ms": 5.0}
+    emulation: Any = SimpleNamespace(scenario=scenario, guest=guest, **fields)
+    carried = {
+        "lateness": {"p99_s": 1.0},
+        "overload_drops": 1,
+        "backlog_drops": 1,
+        "links": [],
+        "schemes": {},
+    }
+    made = report.document(emulation, None, carried | {"unforwarded": {"oversized": 0}}, 0)
+    assert len(made["problems"]) == 3
+    assert all(("machine" in problem) == (guest is None) for problem in made["problems"])
 
 
 # How kernels are built.
@@ -607,10 +639,7 @@ def test_kernels_are_listed(command: Command, cache: Path) -> None:
 
 # On a kernel.
 
-try:
-    CACHED = kernels.built()
-except KernelError:
-    CACHED = []
+CACHED = kernels.built(print)
 
 
 @pytest.mark.skipif(not CACHED, reason="there is no kernel in the cache; lasthop kernel build makes one")
@@ -698,6 +727,33 @@ def home() -> Iterator[Path]:
         (path / "key").chmod(0o600)
         (path / "kept").mkdir()
         yield path
+
+
+@pytest.mark.skipif(not CACHED, reason="there is no kernel in the cache; lasthop kernel build makes one")
+def test_a_directory_in_shared_memory_is_seen() -> None:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:
+        here = Path(directory)
+        (here / "file").write_text("shared\n")
+        line = [
+            sys.executable,
+            "-m",
+            "lasthop",
+            "emulate",
+            "last-mile",
+            "--virtual",
+            "--out",
+            "results",
+            "--",
+        ]
+        line += ["sh", "-c", "cat file; echo gone > gone; echo kept > results/kept"]
+        shown = subprocess.run(line, cwd=here, capture_output=True, text=True, timeout=60, check=False)
+        assert shown.returncode == 0, shown.stderr
+        assert shown.stdout == "shared\n"
+        assert sorted(path.name for path in here.iterdir()) == ["file", "results"]
+        assert results(here / "results") == ["kept", "results.json", "scenario.toml"]
+        for refused in ("/", "/dev", "/proc"):
+            shown = run_process("emulate", "last-mile", "--virtual", "--writable", refused, "--", "true")
+            assert f"{refused}: guests have their own" in shown.stderr
 
 
 @pytest.mark.skipif(not CACHED, reason="there is no kernel in the cache; lasthop kernel build makes one")

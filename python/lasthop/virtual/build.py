@@ -191,6 +191,7 @@ def build(source: Source, *, more: Path | None, jobs: int, on_step: Callable[[st
     OSError
         If a file cannot be read or written.
     """
+    kernels.refuse_other_machines()
     fragment = _FRAGMENT.read_text() + (more.read_text() if more is not None else "")
     digest = hashlib.sha256(f"{source.identity}\n{_EDITS}\n{_REPRODUCIBLE}\n{fragment}".encode()).hexdigest()
     cache = kernels.directory()

@@ -56,8 +56,11 @@ def mount(kind: str, target: str, data: str = "", flags: int = 0) -> None:
     check(LIBC.mount(kind.encode(), target.encode(), kind.encode(), flags, data.encode()), target)
 
 
-def change_root(writable: list[str]) -> None:
-    """Make a root of this machine's files whose changes stay in memory, but for those in `writable`."""
+def change_root(directory: str, writable: list[str]) -> None:
+    """Make a root of this machine's files whose changes stay in memory, but for those in `writable`.
+
+    Shared memory is that of the guest, apart from the directory of the command.
+    """
     mount("overlay", "/run/root", "lowerdir=/,upperdir=/run/changes,workdir=/run/work")
     mount("proc", "/run/root/proc", flags=_MS_NOSUID_NOEXEC)
     mount("sysfs", "/run/root/sys", flags=_MS_NOSUID_NOEXEC)
@@ -69,7 +72,13 @@ def change_root(writable: list[str]) -> None:
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         os.symlink(f"/proc/self/fd/{number}", f"/run/root/dev/{name}")
     os.symlink("/proc/self/fd", "/run/root/dev/fd")
+    if directory.startswith("/dev/shm/"):
+        os.makedirs(f"/run/root{directory}")
+        mount(
+            "overlay", f"/run/root{directory}", f"lowerdir={directory},upperdir=/run/more,workdir=/run/work2"
+        )
     for path in writable:
+        os.makedirs(f"/run/root{path}", exist_ok=True)
         mount("hostfs", f"/run/root{path}", path)
     os.chdir("/run/root")
     check(LIBC.syscall(_PIVOT_ROOT, b".", b"."), "pivot_root")
@@ -112,7 +121,7 @@ def main() -> None:
     """Carry out the job."""
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
     mount("tmpfs", "/run")
-    for name in ("job", "changes", "work", "root"):
+    for name in ("job", "changes", "work", "more", "work2", "root"):
         os.mkdir(f"/run/{name}")
     mount("hostfs", "/run/job", HERE)
     os.dup2(os.open("/run/job/console", os.O_WRONLY | os.O_APPEND), 2)
@@ -121,7 +130,7 @@ def main() -> None:
         name: os.open(f"/run/job/{name}", os.O_WRONLY | os.O_APPEND * (name != "clock"))
         for name in ("stdout", "stderr", "clock", "status")
     }
-    change_root(job["writable"])
+    change_root(job["directory"], job["writable"])
     for name, value in SETTINGS.items():
         Path("/proc/sys", name).write_text(value)
     code = run(job, files)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import hashlib
 import os
+import platform
 import re
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -115,9 +117,20 @@ def inspect(path: Path) -> Kernel:
     return Kernel(path, banner[1].decode(), tuple(features), hashlib.sha256(binary).hexdigest())
 
 
-def built() -> list[Kernel]:
-    """Return the kernels of the cache, the newest version first, and of one version the one built last."""
-    found = [inspect(path) for path in directory().glob("linux-*")]
+def built(on_skipped: Callable[[str], object]) -> list[Kernel]:
+    """Return the kernels of the cache, the newest version first, and of one version the one built last.
+
+    Parameters
+    ----------
+    on_skipped : callable
+        Called with the problem of each file there that is no such kernel.
+    """
+    found = []
+    for path in sorted(directory().glob("linux-*")):
+        try:
+            found.append(inspect(path))
+        except (KernelError, OSError) as error:
+            on_skipped(f"skipped: {error}")
     return sorted(
         found, key=lambda each: (_numbers(each.version), each.path.stat().st_mtime_ns), reverse=True
     )
@@ -127,13 +140,23 @@ def _numbers(version: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", version)]
 
 
-def find(name: str | None) -> Kernel:
+def refuse_other_machines() -> None:
+    """Raise a `KernelError` on machines for which there are no such kernels."""
+    if (machine := platform.machine()) != "x86_64":
+        raise KernelError(
+            f"kernels in virtual time need x86-64, and this machine is {machine}; omit --virtual"
+        )
+
+
+def find(name: str | None, on_skipped: Callable[[str], object]) -> Kernel:
     """Return a kernel.
 
     Parameters
     ----------
     name : str or None
         Its file, or a version in the cache, such as 6.12; by default the newest version in the cache.
+    on_skipped : callable
+        As of `built`.
 
     Raises
     ------
@@ -142,11 +165,12 @@ def find(name: str | None) -> Kernel:
     OSError
         If the file cannot be read.
     """
+    refuse_other_machines()
     if name is not None and Path(name).is_file():
         return inspect(Path(name).resolve())
     if name is not None and not _VERSION.fullmatch(name):
         raise KernelError(f'--kernel: there is no file "{name}"; expected a file, or a version such as 6.12')
-    kernels = built()
+    kernels = built(on_skipped)
     if not kernels:
         raise KernelError(
             f"virtual time needs a kernel, and {directory()} has none; build one, which takes some minutes: "

@@ -118,7 +118,7 @@ def emulate(
         int | None,
         typer.Option(
             min=1,
-            max=1000,
+            max=100,
             metavar="N",
             help="With --runs: runs at once; by default one for each processor.",
         ),

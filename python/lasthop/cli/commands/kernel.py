@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from lasthop.cli.failure import RefusedError
+from lasthop.cli.failure import RefusedError, warn
 from lasthop.cli.options import AsJson, Verbose
 from lasthop.cli.progress import Activity
 from lasthop.cli.streams import emit, emit_document, notify
@@ -70,7 +70,7 @@ def kernel(
         if command == "list":
             if version or source or config or jobs:
                 raise RefusedError("--version, --source, --config and --jobs belong to lasthop kernel build")
-            _print(kernels.built(), as_json=as_json)
+            _print(kernels.built(warn), as_json=as_json)
             return
         if version and source:
             raise RefusedError("--version names a package, and --source replaces it; expected one of them")

@@ -35,19 +35,22 @@ def document(
     scenario = emulation.scenario
     problems = []
     lateness, bound = carried["lateness"], emulation.lateness_ms / 1e3
+    # In virtual time, the load and the speed of this machine do not matter.
+    is_real = emulation.guest is None
     if lateness["p99_s"] > bound:
+        remedy = "an idle machine or slower links" if is_real else "slower links"
         problems.append(
             f"1 % of the packets left {_time(lateness['p99_s'])} late or more, above the bound of "
-            f"{_time(bound)}; use an idle machine or slower links, or raise --lateness"
+            f"{_time(bound)}; use {remedy}, or raise --lateness"
         )
     if dropped := carried["overload_drops"]:
-        problems.append(
-            f"{dropped:,} packets were dropped since this machine was too slow, or their receiver; send less"
-        )
+        slow = "this machine was too slow, or their receiver" if is_real else "their receiver was too slow"
+        problems.append(f"{dropped:,} packets were dropped since {slow}; send less")
     if dropped := carried["backlog_drops"]:
+        why = ", since this machine was too slow" if is_real else ""
         problems.append(
-            f"the kernel dropped {dropped:,} packets before their receivers, since this machine was too "
-            "slow; send less, or raise net.core.netdev_max_backlog"
+            f"the kernel dropped {dropped:,} packets before their receivers{why}; send less, or raise "
+            "net.core.netdev_max_backlog"
         )
     if oversized := carried["unforwarded"]["oversized"]:
         problems.append(

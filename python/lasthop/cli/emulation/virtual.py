@@ -164,7 +164,7 @@ def emulate(emulation: Emulation, guests: Guests) -> int:
     """
     namespaces.refuse_without_tools()
     with _failures():
-        kernel = kernels.find(guests.kernel)
+        kernel = kernels.find(guests.kernel, warn)
         output = None if emulation.out is None else Output(emulation.out)
         with output or nullcontext():
             laboratory = _Laboratory(emulation, guests, kernel, output)
@@ -298,7 +298,7 @@ class _Laboratory:
             chosen /= f"run-{run}"
             chosen.mkdir(exist_ok=True)
         results = None if output is None else output.directory if is_one else output.staging
-        return [each for each in (chosen, results) if each is not None]
+        return [_mountable(each) for each in (chosen, results) if each is not None]
 
     def runs(self, numbers: Sequence[int]) -> int:
         """Make several runs at once, and print a row for each; returns the exit code."""
@@ -343,6 +343,17 @@ class _Laboratory:
             problem = document.get("error", {}).get("message", "the emulation ended without a report")
             document = {"run": run, "exit_code": code, "problem": problem}
         return _Made(code, document, printed)
+
+
+def _mountable(directory: Path) -> Path:
+    """Return a directory, unless a guest has another one in its place."""
+    path = directory.resolve()
+    is_shared_memory = Path("/dev/shm") in path.parents
+    if not path.parts[1:] or (path.parts[1] in ("dev", "proc", "sys") and not is_shared_memory):
+        raise RefusedError(
+            f"{directory}: guests have their own; choose a directory below another one, such as /home"
+        )
+    return path
 
 
 def _row(report: dict[str, Any]) -> dict[str, Any]:
