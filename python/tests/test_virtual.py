@@ -584,6 +584,19 @@ def test_a_build_that_cannot_be_done_says_why(
     fails(r"building a kernel needs make, .*; install them: sudo apt-get install make gcc flex bison")
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_build_that_is_stopped_leaves_nothing(source: Path, cache: Path, number: int) -> None:
+    makefile = (source / "Makefile").read_text().replace("linux:\n", "linux:\n\tsleep 600 & wait\n")
+    (source / "Makefile").write_text(makefile)
+    process = subprocess.Popen([sys.executable, "-m", "lasthop", "kernel", "build", "--source", source])
+    # make, its shell, and what that has started.
+    _wait_until(lambda: len(processes_of(cache)) == 3)
+    process.send_signal(number)
+    assert process.wait(20) == 128 + number
+    _wait_until(lambda: not processes_of(cache))
+    assert [*cache.iterdir()] == []
+
+
 PACKAGES = {
     "apt-cache": """
 case $1 in

@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tarfile
 import tempfile
@@ -224,8 +225,12 @@ def _workplace(cache: Path) -> Iterator[Path]:
     places.remove_abandoned(cache.glob(f"{_WORKPLACE}*"))
     with tempfile.TemporaryDirectory(prefix=_WORKPLACE, dir=cache) as work:
         lock = places.lock(Path(work))
-        yield Path(work)
-        os.close(lock)
+        # Compilers keep it if this process is killed, so that no other build removes what they write.
+        os.set_inheritable(lock, True)
+        try:
+            yield Path(work)
+        finally:
+            os.close(lock)
 
 
 def _download(package: str, work: Path, on_step: Callable[[str], object]) -> Path:
@@ -291,7 +296,7 @@ def _run(command: list[str], directory: Path, **more: str) -> None:
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))
     }
-    done = subprocess.run(
+    with subprocess.Popen(
         command,
         cwd=directory,
         env=environment | more,
@@ -300,8 +305,15 @@ def _run(command: list[str], directory: Path, **more: str) -> None:
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
-        check=False,
-    )
-    if done.returncode:
-        printed = "\n  ".join(["", *done.stdout.strip().splitlines()[-15:]])
-        raise KernelError(f"`{' '.join(command)}` failed with {done.returncode}:{printed}")
+        close_fds=False,
+        start_new_session=True,
+    ) as step:
+        try:
+            text, _ = step.communicate()
+        except BaseException:
+            # Those that make has started too.
+            os.killpg(step.pid, signal.SIGKILL)
+            raise
+    if step.returncode:
+        printed = "\n  ".join(["", *text.strip().splitlines()[-15:]])
+        raise KernelError(f"`{' '.join(command)}` failed with {step.returncode}:{printed}")

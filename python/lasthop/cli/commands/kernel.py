@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated, Literal
@@ -75,11 +76,17 @@ def kernel(
         if version and source:
             raise RefusedError("--version names a package, and --source replaces it; expected one of them")
         chosen = build.of_path(source) if source else build.of_package(version)
+        signal.signal(signal.SIGTERM, _stop)
         with Activity("preparing") as activity:
             made = build.build(chosen, more=config, jobs=jobs or os.cpu_count() or 1, on_step=activity.doing)
     except KernelError as error:
         raise RefusedError(str(error)) from None
     _print([made], as_json=as_json)
+
+
+def _stop(*_: object) -> None:
+    """End this command, and the compilers with it."""
+    raise typer.Exit(128 + signal.SIGTERM)
 
 
 def _print(found: list[Kernel], *, as_json: bool) -> None:
