@@ -357,15 +357,15 @@ impl Network {
     }
 
     /// The schemes of a combination that act only by reactions, as [`Combination::reacting`]. None for applications whose
-    /// connections are split: what reactions at base stations did for them is not counted. Where no connection uses TCP, all
+    /// TCP connections are split: what reactions at base stations did for them is not counted. Where no connection uses TCP, all
     /// schemes that read TCP.
     pub fn reacting(&self, combination: &Combination<'_>) -> Vec<(&'static str, &'static str)> {
         if self.flows.iter().any(Flow::is_connection) && !self.flows.iter().any(Flow::is_tcp) {
             let reading = combination.schemes().filter(|scheme| scheme.reads_tcp());
             return reading.map(|scheme| (scheme.name(), UNREADABLE)).collect();
         }
-        let is_application = |flow: &Flow| matches!(flow.workload, Workload::Application(_));
-        if combination.splitter().is_some() && self.flows.iter().any(is_application) {
+        let is_split = |flow: &Flow| flow.is_tcp() && matches!(flow.workload, Workload::Application(_));
+        if combination.splitter().is_some() && self.flows.iter().any(is_split) {
             return Vec::new();
         }
         combination.reacting(self.settings())
