@@ -16,6 +16,7 @@ from conftest import ROOT, Command
 import lasthop
 from lasthop import plots
 from lasthop.advice import advise
+from lasthop.advice.remedies import arms
 from lasthop.fitting import scenario_link
 from lasthop.race import Arm
 
@@ -39,7 +40,7 @@ def test_the_tables_of_the_page_are_those_of_the_script() -> None:
     for sender, found in zip(senders, quic.goodput(senders, losses), strict=True):
         assert found.split("|")[2:-1] == [page[sender][1 + column] for column in columns]
     pages = PAGE + quic.PAGES[1].read_text(encoding="utf-8")
-    assert [len(quic.written(pages, name)) for name in quic.TABLES] == [6, 2, 2, 6, 5, 5]
+    assert [len(quic.written(pages, name)) for name in quic.TABLES] == [6, 2, 2, 6, 5, 7]
 
 
 def test_a_comparison_tells_who_is_helped_by_what(command: Command) -> None:
@@ -115,6 +116,15 @@ def test_emulation_has_tcp(command: Command) -> None:
     assert "expected TCP senders" in done.stderr
 
 
+def test_no_remedy_for_quic_joins_a_queue_with_a_scheme_that_reads_tcp() -> None:
+    """Its gain would be that of the queue."""
+    of = {name: {(arm.scheme, bool(arm.settings)) for arm in arms(name)} for name in ("quinn-cubic", "linux")}
+    assert ("i-tcp", True) in of["linux"]
+    assert ("i-tcp", False) in of["quinn-cubic"]
+    assert ("i-tcp", True) not in of["quinn-cubic"]
+    assert ("arq", True) in of["quinn-cubic"]
+
+
 def test_advice_for_pages_is_that_of_http3() -> None:
     """What it says of each remedy, pages over QUIC show when they are simulated by themselves."""
     link = scenario_link(lasthop.load("last-mile"))
@@ -146,8 +156,9 @@ def test_applications_over_quic_are_compared_with_those_over_tcp(command: Comman
     assert done.returncode == 0, done.stderr
     rows = [line.split() for line in done.stdout.splitlines() if re.match(r"(linux|quinn-cubic) ", line)]
     assert len(rows) >= 6
-    timeouts = {row[0]: row[-2] for row in rows if row[2] in ("browsing", "film", "shell")}
-    assert (timeouts["quinn-cubic"], timeouts["linux"].isdigit()) == ("-", True)
+    counts = {row[0]: row[-3:-1] for row in rows if row[2] in ("browsing", "film", "shell")}
+    assert (counts["quinn-cubic"][0], counts["quinn-cubic"][1].isdigit()) == ("-", True)
+    assert (counts["linux"][0].isdigit(), counts["linux"][1]) == (True, "-")
     of = ("--metric", "application.shell.p95_response_time_s")
     done = command(
         "compare", "users", *senders, "--scheme", "basic", *of, "--runs", "2:2", "--set", "limit=10 s"

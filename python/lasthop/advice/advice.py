@@ -36,7 +36,7 @@ class Advice(Shown):
     link : FittedLink
         The link.
     sender : str
-        The server's TCP now.
+        The server's sender now.
     judgements : tuple of Judgement
         The gains of remedies for each use, in the order in which the uses were stated.
     advised : tuple of Remedy

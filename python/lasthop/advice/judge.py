@@ -47,7 +47,7 @@ class Judge:
     link : FittedLink
         The link.
     sender : str
-        The server's TCP now.
+        The server's sender now.
     seed : int
         The seed of all runs.
     jobs : int or None

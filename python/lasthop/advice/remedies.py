@@ -167,7 +167,11 @@ def arms(sender: str) -> list[Arm]:
                 found += [Arm(each, name, settings) for settings in _variants(scheme, each)]
     found += [Arm(sender, PLAIN, ((QUEUE, {name: {}}),)) for name in DISCIPLINES]
     found.append(Arm(other, PLAIN, ((QUEUE, FAIR),)))
-    products = [scheme for scheme in deployable().values() if scheme.products]
+    products = [
+        scheme
+        for scheme in deployable().values()
+        if scheme.products and not (scheme.reads_tcp and sender in STACK_SENDERS)
+    ]
     found += [
         Arm(sender, scheme.name, (*settings, (QUEUE, FAIR)))
         for scheme in products

@@ -24,7 +24,9 @@ def print_applications(runs: list[Run]) -> None:
 
 def _print_kind(runs: list[Run], kind: Kind, names: list[str]) -> None:
     """Print the table of the applications of one kind."""
-    rows = [[_cells(kind, run.applications[name]) for name in names] for run in runs]
+    each = [[run.applications[name] for name in names] for run in runs]
+    over_quic = any(metrics["declared_lost"] is not None for of_run in each for metrics in of_run)
+    rows = [[_cells(kind, metrics, over_quic) for metrics in of_run] for of_run in each]
     table = Table(*run_headers(runs), "application", *(f">{header}" for header in rows[0][0]))
     for run, cells_of_run in zip(runs, rows, strict=True):
         for index, (name, cells) in enumerate(zip(names, cells_of_run, strict=True)):
@@ -32,12 +34,11 @@ def _print_kind(runs: list[Run], kind: Kind, names: list[str]) -> None:
     table.print()
 
 
-def _cells(kind: Kind, metrics: dict[str, Any]) -> dict[str, str]:
-    """Return the cells of an application by their headers."""
-    timeouts = metrics["timeouts"]
+def _cells(kind: Kind, metrics: dict[str, Any], over_quic: bool) -> dict[str, str]:
+    """Return the cells of an application by their headers, with the count of QUIC if any uses it."""
+    counts = ("timeouts", "declared_lost", "lost_packets") if over_quic else ("timeouts", "lost_packets")
     losses = {
-        "timeouts": "-" if timeouts is None else f"{timeouts:,}",
-        "lost packets": f"{metrics['lost_packets']:,}",
+        name.replace("_", " "): "-" if metrics[name] is None else f"{metrics[name]:,}" for name in counts
     }
     return {**_CELLS[kind](metrics), **losses}
 
