@@ -60,8 +60,17 @@ PAIRS = (
 )
 PAGE = {"user": {"kind": "page", "from": "mobile", "to": "fixed", "requests": 1, "think": {"constant": 0}}}
 SHELL = {"user": {"kind": "ssh", "from": "mobile", "to": "fixed"}}
-# Rows of the table of applications: a sender, and the version of HTTP of its pages over TCP.
-EXCHANGES = (("linux", "1.1"), ("linux", "2"), ("quinn-cubic", "3"), ("linux-bbr", "2"), ("quinn-bbr", "3"))
+# Rows of the table of applications: a sender, the version of HTTP of its pages, and the size of the handshake
+# where it is not the usual one.
+EXCHANGES = (
+    ("linux", "1.1", ""),
+    ("linux", "2", ""),
+    ("quinn-cubic", "3", ""),
+    ("quinn-cubic", "3", "5 KB"),
+    ("linux-bbr", "2", ""),
+    ("quinn-bbr", "3", ""),
+    ("quinn-bbr", "3", "5 KB"),
+)
 RUNS = 8
 METRIC = "throughput_bps"
 
@@ -160,20 +169,22 @@ def beside(losses: Sequence[str] = ("0", "1 %"), runs: int = RUNS) -> list[str]:
 def applications(losses: Sequence[str] = ("0", "1 %", "3 %"), runs: int = RUNS) -> list[str]:
     """Return a row for each exchange: the time of a page, and the 95 % quantile of echoes, at each loss."""
     rows = []
-    for sender, http in EXCHANGES:
+    for sender, http, certificates in EXCHANGES:
         version = {} if http == "3" else {"page": {"http": http}}
         page = {"user": {**PAGE["user"], **version}}
+        handshake = {"quic.handshake": certificates} if certificates else {}
         cells = []
         for application, metric, of_losses in (
             (page, "application.user.mean_page_time_s", losses),
             (SHELL, "application.user.p95_response_time_s", losses[1:]),
         ):
             for loss in of_losses:
-                scenario = last_mile(loss).with_({"transfer": None, "application": application})
+                scenario = last_mile(loss).with_({"transfer": None, "application": application, **handshake})
                 ((time,),) = means(scenario, [Arm(sender, "basic")], [metric], runs)
                 mean, half = (1e9 * value for value in time)
                 cells.append(f"{mean / 1e3:.2f} ± {half / 1e3:.2f}" if application is page else f"{mean:.0f}")
-        rows.append(row([f"`{sender}`, HTTP/{http}", *cells]))
+        name = f"`{sender}`, HTTP/{http}"
+        rows.append(row([f"{name}, {certificates}" if certificates else name, *cells]))
     return rows
 
 

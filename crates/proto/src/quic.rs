@@ -9,6 +9,8 @@ use lasthop_base::{Bytes, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::application::SERVER_FLIGHT;
+
 /// Settings of the connections whose sender is a QUIC stack. Both ends have the same.
 ///
 /// ```toml
@@ -21,10 +23,12 @@ use serde::{Deserialize, Serialize};
 /// ```
 ///
 /// The handshake and the packets have the sizes of TLS 1.3, without cryptography. Packets are ECN-capable, as those of the
-/// stacks are: a queue may mark them. A connection without packets for 30 s is given up.
+/// stacks are: a queue may mark them. A connection without packets for 30 s is given up; the client of an application connects
+/// again for the requests without response, or for the next one.
 ///
 /// The destination of a transfer is the client: it connects at the start, and the source, which is the server, sends the
-/// data on one stream. An application has one connection with a stream for each request, at most 100 of them at a time. Of the
+/// data on one stream. An application has one connection with a stream for each request, at most 100 of them at a time; so has a
+/// shell for each keystroke, though SSH has one for all, on which a loss delays what follows as over TCP. Of the
 /// responses that are ready, the server sends that to the earliest request first (RFC 9218 section 10). What was lost delays
 /// no other stream. While the user thinks, the client sends a packet every 15 s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -44,8 +48,9 @@ pub struct Settings {
     pub batch: u32,
     /// Timers expire at multiples of this: 1 ms with quinn's usual runtime. By default they are exact.
     pub tick: Duration,
-    /// Size of the server's handshake messages after its hello, most of it the chain of certificates. More than three
-    /// datagrams of 1,200 bytes wait for the client's address to be validated (RFC 9000 section 8.1).
+    /// Size of the server's handshake messages, most of it the chain of certificates; the default is that of TLS over TCP.
+    /// Until the client's address is validated (RFC 9000 section 8.1), quinn sends no datagram after 3,600 bytes: with the
+    /// default `mtu`, more than 4.2 kB take another round trip. Compressed certificates (RFC 8879) have 2 to 3 kB.
     pub handshake: Bytes,
     /// Whether an earlier session is resumed, without certificates: the client's first requests leave with its first packets
     /// (0-RTT, RFC 9001 section 4.6), and the server answers at once. Transfers start as without.
@@ -114,7 +119,7 @@ impl Default for Settings {
             packet_threshold: 3,
             batch: 10,
             tick: Duration::ZERO,
-            handshake: Bytes(2400),
+            handshake: SERVER_FLIGHT,
             zero_rtt: false,
         }
     }

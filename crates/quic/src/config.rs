@@ -10,7 +10,7 @@ use quinn_proto::{
     ClientConfig, Endpoint, EndpointConfig, MtuDiscoveryConfig, ServerConfig, TransportConfig, VarInt,
 };
 
-use crate::ids::{self, SequentialIds};
+use crate::ids::SequentialIds;
 use crate::meter::{Metering, RoundTrips};
 use crate::sizes;
 
@@ -98,8 +98,17 @@ pub(crate) fn seed(random: &mut Stream) -> [u8; 32] {
 }
 
 /// Settings as valid by [`Settings::faults`]: all conversions fit.
-fn transport(control: Control, settings: &Settings, round_trips: &Arc<RoundTrips>) -> TransportConfig {
+fn transport(
+    control: Control,
+    settings: &Settings,
+    purpose: Use,
+    round_trips: &Arc<RoundTrips>,
+) -> TransportConfig {
     let mut config = TransportConfig::default();
+    if purpose == Use::Exchange {
+        // Requests and responses are on streams in both directions.
+        config.max_concurrent_uni_streams(VarInt::from_u32(0));
+    }
     let window = VarInt::from_u32(u32::try_from(settings.window.0).unwrap_or(u32::MAX));
     let metering = Metering { control: control.factory(), round_trips: Arc::clone(round_trips) };
     config.congestion_controller_factory(Arc::new(metering)).packet_threshold(settings.packet_threshold);
@@ -135,10 +144,10 @@ fn endpoint(settings: &Settings, end: u8, seed: [u8; 32], server: Option<Arc<Ser
 }
 
 /// A server that sends with `control`.
-pub(crate) fn server(settings: &Settings, control: Control, seed: [u8; 32]) -> Local {
+pub(crate) fn server(settings: &Settings, control: Control, purpose: Use, seed: [u8; 32]) -> Local {
     let mut config = ServerConfig::new(handshake(settings), Arc::new(sizes::Unkeyed));
     let round_trips = Arc::default();
-    config.transport_config(Arc::new(transport(control, settings, &round_trips)));
+    config.transport_config(Arc::new(transport(control, settings, purpose, &round_trips)));
     let endpoint = endpoint(settings, 1, seed, Some(Arc::new(config)));
     Local { endpoint, client: None, round_trips }
 }
@@ -147,11 +156,10 @@ pub(crate) fn server(settings: &Settings, control: Control, seed: [u8; 32]) -> L
 pub(crate) fn client(settings: &Settings, control: Control, purpose: Use, seed: [u8; 32]) -> Local {
     let mut config = ClientConfig::new(handshake(settings));
     let round_trips = Arc::default();
-    let mut transport = transport(control, settings, &round_trips);
+    let mut transport = transport(control, settings, purpose, &round_trips);
     if purpose == Use::Exchange {
         transport.keep_alive_interval(Some(KEEP_ALIVE));
     }
     config.transport_config(Arc::new(transport));
-    config.initial_dst_cid_provider(Arc::new(ids::first_destination));
     Local { endpoint: endpoint(settings, 2, seed, None), client: Some(config), round_trips }
 }

@@ -4,19 +4,24 @@
 //! is sent at either end is sent in that order, too, as HTTP/3 serves requests of one urgency (RFC 9218 section 10):
 //! retransmissions of an earlier response come before the first bytes of a later one. What is received on a stream waits for no
 //! other stream.
+//!
+//! If the client does not hear the server for as long as a connection lasts, it connects again, and makes the requests without a
+//! complete response once more; without any, it connects for the next one. The number of a connection is that of the requests
+//! made before it, by which the server knows the first of its streams.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::mem;
 
 use bytes::Bytes as Payload;
 use lasthop_base::{Bytes, Time};
 use lasthop_proto::application::{Answer, Exchange, requests, responses};
 use lasthop_proto::stack::{Dialogue, StackFlow};
 use lasthop_proto::{Component, EndCounters, EndReport, Out, Packet, Port, Request, Signal};
-use quinn_proto::{Connection, ConnectionStats, Dir, Event, StreamEvent, StreamId, VarInt};
+use quinn_proto::{Connection, Dir, Event, StreamEvent, StreamId, VarInt};
 
 use crate::clock;
 use crate::config::{self, Control, Use};
-use crate::host::{Host, Place, Role};
+use crate::host::{Host, Loss, Place, Role, Tally};
 use crate::streams::{self, Progress};
 
 /// What an end has read.
@@ -29,9 +34,8 @@ struct Delivered {
 /// The client's role.
 #[derive(Default)]
 pub(crate) struct Requests {
-    /// Requests that have no stream yet, each with its time and its size. There is none before the handshake, nor more than the
-    /// server permits at a time.
-    waiting: VecDeque<(Time, Bytes)>,
+    /// Requests that have no stream yet. There is none before the handshake, nor more than the server permits at a time.
+    waiting: VecDeque<Outstanding>,
     /// Those that have one.
     open: BTreeMap<StreamId, Outstanding>,
     /// Streams on which something has arrived.
@@ -39,6 +43,10 @@ pub(crate) struct Requests {
     /// The times of the requests of complete responses.
     answered: VecDeque<Time>,
     delivered: Delivered,
+    /// Requests made so far, with those that were made again.
+    asked: u64,
+    /// Those of them before the connection.
+    earlier: u64,
     /// Whether the client has closed the connection.
     has_closed: bool,
     /// Whether the server has given up a response.
@@ -48,6 +56,7 @@ pub(crate) struct Requests {
 /// A request without a complete response.
 struct Outstanding {
     since: Time,
+    request: Request,
     /// Bytes of the request to be written; `None` once all are.
     left: Option<u64>,
 }
@@ -55,9 +64,11 @@ struct Outstanding {
 /// The server's role.
 #[derive(Default)]
 pub(crate) struct Responses {
-    /// Requests made so far.
+    /// Requests made so far, with those that were made again.
     asked: u64,
-    /// The sizes of the responses to requests that are not complete, by the numbers of their streams.
+    /// Those of them before the connection.
+    earlier: u64,
+    /// The sizes of the responses to requests that are not complete, by their numbers.
     expected: BTreeMap<u64, Bytes>,
     readable: Vec<StreamId>,
     /// Responses that are not written, with the bytes left.
@@ -80,7 +91,7 @@ pub(crate) fn client(flow: &StackFlow<'_>, dialogue: &Dialogue<'_>, seed: [u8; 3
 
 /// The server's end.
 pub(crate) fn server(flow: &StackFlow<'_>, dialogue: &Dialogue<'_>, seed: [u8; 32]) -> Host<Responses> {
-    let local = config::server(flow.quic, Control::named(flow.sender), seed);
+    let local = config::server(flow.quic, Control::named(flow.sender), Use::Exchange, seed);
     let connection = flow.connection;
     let place =
         Place { own: connection.dst, peer: connection.src, flow: dialogue.responses, port: responses(0) };
@@ -103,11 +114,20 @@ impl Delivered {
         }
     }
 
-    fn count(&self, counters: &mut EndCounters, stats: &ConnectionStats) {
+    fn count(&self, counters: &mut EndCounters, tally: Tally) {
         counters.delivered = self.bytes;
         counters.last_delivery = self.last;
-        counters.acks_sent = Some(stats.frame_tx.acks);
-        counters.declared_lost = Some(stats.path.lost_packets);
+        counters.acks_sent = Some(tally.acks);
+        counters.declared_lost = Some(tally.lost);
+    }
+}
+
+impl Requests {
+    /// Makes a request that the user made at `since`.
+    fn ask(&mut self, since: Time, request: Request, out: &mut Out) {
+        out.signal(Signal::Request(request));
+        self.asked += 1;
+        self.waiting.push_back(Outstanding { since, request, left: Some(request.size.0) });
     }
 }
 
@@ -118,17 +138,33 @@ impl Role for Requests {
         }
     }
 
-    fn on_lost(&mut self, _out: &mut Out) -> bool {
-        !self.has_closed
+    fn on_lost(&mut self, is_silent: bool, out: &mut Out) -> Loss {
+        if self.has_closed {
+            return Loss::Harmless;
+        }
+        if !is_silent {
+            return Loss::Final;
+        }
+        self.earlier = self.asked;
+        self.readable.clear();
+        let all = mem::take(&mut self.open).into_values().chain(mem::take(&mut self.waiting));
+        for Outstanding { since, request, .. } in all {
+            self.ask(since, request, out);
+        }
+        if self.waiting.is_empty() { Loss::Harmless } else { Loss::Reconnects }
+    }
+
+    fn number(&self) -> u64 {
+        self.earlier
     }
 
     fn act(&mut self, now: Time, connection: &mut Connection) {
         while !self.waiting.is_empty()
             && let Some(stream) = connection.streams().open(Dir::Bi)
-            && let Some((since, size)) = self.waiting.pop_front()
+            && let Some(request) = self.waiting.pop_front()
         {
             prioritize(connection, stream);
-            self.open.insert(stream, Outstanding { since, left: Some(size.0) });
+            self.open.insert(stream, request);
         }
         for (stream, request) in &mut self.open {
             if request.left.is_some() && streams::write(connection, *stream, &mut request.left) {
@@ -148,15 +184,15 @@ impl Role for Requests {
         }
     }
 
-    fn count(&self, counters: &mut EndCounters, stats: &ConnectionStats) {
-        self.delivered.count(counters, stats);
+    fn count(&self, counters: &mut EndCounters, tally: Tally) {
+        self.delivered.count(counters, tally);
     }
 }
 
 impl Role for Responses {
     fn on_event(&mut self, _now: Time, event: &Event, connection: &mut Connection, _out: &mut Out) {
         match event {
-            Event::Stream(StreamEvent::Readable { id }) => self.readable.push(*id),
+            Event::Stream(StreamEvent::Readable { id }) if id.dir() == Dir::Bi => self.readable.push(*id),
             Event::Stream(StreamEvent::Opened { dir: Dir::Bi }) => {
                 while let Some(stream) = connection.streams().accept(Dir::Bi) {
                     prioritize(connection, stream);
@@ -168,8 +204,15 @@ impl Role for Responses {
     }
 
     /// The client knows what is left.
-    fn on_lost(&mut self, _out: &mut Out) -> bool {
-        false
+    fn on_lost(&mut self, _is_silent: bool, _out: &mut Out) -> Loss {
+        Loss::Harmless
+    }
+
+    fn on_accepted(&mut self, number: u64) {
+        self.earlier = number;
+        self.expected = self.expected.split_off(&number);
+        self.readable.clear();
+        self.writing.clear();
     }
 
     fn act(&mut self, now: Time, connection: &mut Connection) {
@@ -177,7 +220,7 @@ impl Role for Responses {
             let (read, progress) = streams::read(connection, stream);
             self.delivered.add(now, read);
             if progress == Progress::Finished
-                && let Some(size) = self.expected.remove(&stream.index())
+                && let Some(size) = self.expected.remove(&(self.earlier + stream.index()))
             {
                 self.writing.insert(stream, size.0);
             }
@@ -190,8 +233,8 @@ impl Role for Responses {
         });
     }
 
-    fn count(&self, counters: &mut EndCounters, stats: &ConnectionStats) {
-        self.delivered.count(counters, stats);
+    fn count(&self, counters: &mut EndCounters, tally: Tally) {
+        self.delivered.count(counters, tally);
     }
 
     fn on_signal(&mut self, signal: &Signal) {
@@ -203,10 +246,9 @@ impl Role for Responses {
 }
 
 impl Exchange for Client {
-    fn ask(&mut self, now: Time, request: Request, out: &mut Out) {
-        out.signal(Signal::Request(request));
-        self.0.role.waiting.push_back((now, request.size));
+    fn ask(&mut self, now: Time, requests: &[Request], out: &mut Out) {
         self.0.connect(now);
+        requests.iter().for_each(|request| self.0.role.ask(now, *request, out));
         self.0.proceed(now, out);
     }
 

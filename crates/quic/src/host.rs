@@ -12,12 +12,13 @@ use lasthop_proto::{
     Probe, Signal,
 };
 use quinn_proto::{
-    ClientConfig, Connection, ConnectionHandle, ConnectionStats, DatagramEvent, EcnCodepoint, Endpoint,
-    Event, Transmit,
+    ClientConfig, Connection, ConnectionError, ConnectionHandle, DatagramEvent, EcnCodepoint, Endpoint,
+    EndpointEvent, Event, Incoming, Transmit,
 };
 
 use crate::clock;
 use crate::config::Local;
+use crate::ids;
 use crate::meter::RoundTrips;
 
 /// What an end does with its connection.
@@ -25,17 +26,52 @@ pub(crate) trait Role: Send {
     /// Handles an event of the connection.
     fn on_event(&mut self, now: Time, event: &Event, connection: &mut Connection, out: &mut Out);
 
-    /// The connection is lost, or was never made. Whether something is left undone.
-    fn on_lost(&mut self, out: &mut Out) -> bool;
+    /// The connection is lost, or was never made. `is_silent` if the peer was not heard, or knows nothing of it.
+    fn on_lost(&mut self, is_silent: bool, out: &mut Out) -> Loss;
+
+    /// The number of a client's next connection, which increases.
+    fn number(&self) -> u64 {
+        0
+    }
+
+    /// A server accepts the connection with this number, in place of any earlier one.
+    fn on_accepted(&mut self, _number: u64) {}
 
     /// Writes what there is room for, and reads what has arrived.
     fn act(&mut self, now: Time, connection: &mut Connection);
 
-    /// Adds what the role counts, and what of `stats` is meaningful for it.
-    fn count(&self, counters: &mut EndCounters, stats: &ConnectionStats);
+    /// Adds what the role counts, and what of `tally` is meaningful for it.
+    fn count(&self, counters: &mut EndCounters, tally: Tally);
 
     /// A watched component emitted a signal.
     fn on_signal(&mut self, _signal: &Signal) {}
+}
+
+/// What the loss of a connection means for an end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loss {
+    /// Nothing is left undone for now.
+    Harmless,
+    /// The client connects again.
+    Reconnects,
+    /// The end has given up.
+    Final,
+}
+
+/// What quinn counts, over all connections of an end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    /// ACK frames sent.
+    pub(crate) acks: u64,
+    /// Packets declared lost.
+    pub(crate) lost: u64,
+}
+
+impl Tally {
+    fn plus(self, connection: &Connection) -> Tally {
+        let stats = connection.stats();
+        Tally { acks: self.acks + stats.frame_tx.acks, lost: self.lost + stats.path.lost_packets }
+    }
 }
 
 /// Where an end is, and what it sends.
@@ -57,10 +93,15 @@ pub(crate) struct Host<R> {
     start: Time,
     place: Place,
     endpoint: Endpoint,
-    /// How a client connects, until it does.
+    /// How a client connects.
     client: Option<ClientConfig>,
     round_trips: Arc<RoundTrips>,
+    /// The latest connection.
     connection: Option<(ConnectionHandle, Connection)>,
+    /// The number of the latest connection that a server has accepted.
+    accepted: Option<u64>,
+    /// Of the connections before the latest.
+    earlier: Tally,
     contents: Arc<dyn Contents>,
     /// Datagrams sent.
     sent: u64,
@@ -97,6 +138,8 @@ impl<R: Role> Host<R> {
             client,
             round_trips,
             connection: None,
+            accepted: None,
+            earlier: Tally::default(),
             contents: Arc::clone(&flow.contents),
             sent: 0,
             marks: 0,
@@ -116,17 +159,57 @@ impl<R: Role> Host<R> {
         self.aborted.is_some()
     }
 
-    /// Connects, unless it has already. What the handshake sends waits for [`proceed`](Host::proceed).
+    /// Connects, unless there is a connection that is not lost. What the handshake sends waits for
+    /// [`proceed`](Host::proceed).
     pub(crate) fn connect(&mut self, now: Time) {
-        let Some(config) = self.client.take() else { return };
+        let is_connected = self.connection.as_ref().is_some_and(|(_, connection)| !connection.is_drained());
+        let Some(mut config) = self.client.clone().filter(|_| !is_connected) else { return };
+        self.forget();
+        let number = self.role.number();
+        config.initial_dst_cid_provider(Arc::new(move || ids::first_destination(number)));
         let peer = address(self.place.peer);
         let connection = self.endpoint.connect(clock::instant(now), config, peer, "server");
         self.connection = Some(connection.expect("the address and the version are valid"));
     }
 
-    fn lose(&mut self, now: Time, out: &mut Out) {
-        if self.role.on_lost(out) {
-            self.aborted = self.aborted.or(Some(now));
+    /// Accepts a connection that is later than the latest. A stranger's has no number.
+    fn accept(&mut self, now: Time, incoming: Incoming, out: &mut Out) {
+        let number = ids::connection_number(incoming.orig_dst_cid());
+        if self.aborted.is_some() || number <= self.accepted {
+            return self.endpoint.ignore(incoming);
+        }
+        match self.endpoint.accept(incoming, clock::instant(now), &mut self.buffer, None) {
+            Ok(connection) => {
+                self.forget();
+                self.connection = Some(connection);
+                self.accepted = number;
+                self.role.on_accepted(number.unwrap_or_default());
+            }
+            Err(error) => {
+                if let Some(response) = error.response {
+                    self.send(now, &response, out);
+                }
+            }
+        }
+    }
+
+    /// Drops the connection, whose packets the endpoint no longer expects.
+    fn forget(&mut self) {
+        let Some((handle, mut connection)) = self.connection.take() else { return };
+        self.earlier = self.earlier.plus(&connection);
+        while let Some(event) = connection.poll_endpoint_events() {
+            self.endpoint.handle_event(handle, event);
+        }
+        if !connection.is_drained() {
+            self.endpoint.handle_event(handle, EndpointEvent::drained());
+        }
+    }
+
+    fn lose(&mut self, now: Time, is_silent: bool, out: &mut Out) {
+        match self.role.on_lost(is_silent, out) {
+            Loss::Harmless => {}
+            Loss::Reconnects => self.connect(now),
+            Loss::Final => self.aborted = self.aborted.or(Some(now)),
         }
     }
 
@@ -156,19 +239,7 @@ impl<R: Role> Host<R> {
                     connection.handle_event(event);
                 }
             }
-            Some(DatagramEvent::NewConnection(incoming))
-                if self.connection.is_none() && self.aborted.is_none() =>
-            {
-                match self.endpoint.accept(incoming, instant, &mut self.buffer, None) {
-                    Ok(connection) => self.connection = Some(connection),
-                    Err(error) => {
-                        if let Some(response) = error.response {
-                            self.send(now, &response, out);
-                        }
-                    }
-                }
-            }
-            Some(DatagramEvent::NewConnection(incoming)) => self.endpoint.ignore(incoming),
+            Some(DatagramEvent::NewConnection(incoming)) => self.accept(now, incoming, out),
             Some(DatagramEvent::Response(transmit)) => self.send(now, &transmit, out),
             None => {}
         }
@@ -192,7 +263,10 @@ impl<R: Role> Host<R> {
             {
                 is_idle = false;
                 match event {
-                    Event::ConnectionLost { .. } => self.lose(now, out),
+                    Event::ConnectionLost { reason } => {
+                        let is_silent = matches!(reason, ConnectionError::TimedOut | ConnectionError::Reset);
+                        self.lose(now, is_silent, out);
+                    }
                     event => self.role.on_event(now, &event, connection, out),
                 }
             }
@@ -214,6 +288,10 @@ impl<R: Role> Host<R> {
         }
         let timeout = self.connection.as_mut().and_then(|(_, connection)| connection.poll_timeout());
         self.deadline = timeout.map_or(Time::NEVER, |timeout| self.expiry(now, clock::time(timeout)));
+    }
+
+    fn tally(&self) -> Tally {
+        self.connection.as_ref().map_or(self.earlier, |(_, connection)| self.earlier.plus(connection))
     }
 
     /// When a timer expires that is due at `due`: at a tick, and later than now.
@@ -246,7 +324,7 @@ impl<R: Role> Component for Host<R> {
             self.connect(now);
         } else {
             self.deadline = Time::NEVER;
-            self.lose(now, out);
+            self.lose(now, true, out);
         }
         self.proceed(now, out);
     }
@@ -260,7 +338,6 @@ impl<R: Role> Component for Host<R> {
     }
 
     fn report(&self) -> Option<EndReport> {
-        let stats = self.connection.as_ref().map(|(_, connection)| connection.stats()).unwrap_or_default();
         let mut counters = EndCounters {
             started: Some(self.start),
             aborted: self.aborted,
@@ -270,7 +347,7 @@ impl<R: Role> Component for Host<R> {
             rtt_sum: Some(self.round_trips.sum()),
             ..EndCounters::default()
         };
-        self.role.count(&mut counters, &stats);
+        self.role.count(&mut counters, self.tally());
         Some(EndReport { counters, ..EndReport::default() })
     }
 
@@ -286,6 +363,6 @@ impl<R: Role> Component for Host<R> {
         probe.value("ssthresh_bytes", bytes(threshold.filter(|bytes| *bytes < u64::MAX)));
         probe.value("mss_bytes", bytes(path.map(|path| u64::from(path.current_mtu))));
         probe.value("srtt_s", path.map_or(f64::NAN, |path| path.rtt.as_secs_f64()));
-        probe.value("declared_lost", bytes(path.map(|path| path.lost_packets)));
+        probe.value("declared_lost", bytes(connection.map(|_| self.tally().lost)));
     }
 }

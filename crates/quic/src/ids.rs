@@ -36,7 +36,19 @@ impl ConnectionIdGenerator for SequentialIds {
     }
 }
 
-/// The id to which a client addresses its first packet. The server replaces it.
-pub(crate) fn first_destination() -> ConnectionId {
-    ConnectionId::new(&[0xd0; 20])
+/// The rest of the ids to which clients address their first packets.
+const REST: [u8; 12] = [0xd0; 12];
+
+/// The id to which a client addresses the first packet of the connection with this number. The server replaces it.
+pub(crate) fn first_destination(number: u64) -> ConnectionId {
+    let mut id = [0; 20];
+    id[..8].copy_from_slice(&number.to_be_bytes());
+    id[8..].copy_from_slice(&REST);
+    ConnectionId::new(&id)
+}
+
+/// The number in such an id; `None` for any other.
+pub(crate) fn connection_number(id: &ConnectionId) -> Option<u64> {
+    let (number, rest) = id.split_first_chunk::<8>()?;
+    (rest == REST).then(|| u64::from_be_bytes(*number))
 }

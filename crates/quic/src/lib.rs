@@ -22,6 +22,8 @@ mod ids;
 mod meter;
 mod sizes;
 mod streams;
+#[cfg(test)]
+mod tests;
 mod transfer;
 
 use lasthop_proto::stack::{Dialogue, Sender, Stack, StackFlow};

@@ -150,7 +150,7 @@ fn keys() -> Keys {
 /// The handshake of either side.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Handshake {
-    /// Length of the server's message with its certificates.
+    /// Length of the server's messages, with its certificates.
     pub(crate) certificates: Bytes,
     /// Whether an earlier session is resumed.
     pub(crate) is_resumed: bool,
@@ -339,7 +339,8 @@ impl Session for Exchange {
             }
             (Side::Server, Step::ServerHello) => {
                 let Handshake { certificates, is_resumed } = self.handshake;
-                let length = if is_resumed { RESUMED } else { certificates.0 as usize };
+                let length =
+                    if is_resumed { RESUMED } else { (certificates.0 as usize).saturating_sub(SERVER_HELLO) };
                 Exchange::write(buf, length, &self.parameters);
                 (Step::Certificates, true)
             }

@@ -5,11 +5,11 @@ use lasthop_base::{Bytes, Time};
 use lasthop_proto::stack::StackFlow;
 use lasthop_proto::tcp::Transfer;
 use lasthop_proto::{EndCounters, Out, Port, Signal};
-use quinn_proto::{Connection, ConnectionStats, Dir, Event, StreamEvent, StreamId, VarInt};
+use quinn_proto::{Connection, Dir, Event, StreamEvent, StreamId, VarInt};
 
 use crate::clock;
 use crate::config::{self, Control, Use};
-use crate::host::{Host, Place, Role};
+use crate::host::{Host, Loss, Place, Role, Tally};
 use crate::streams::{self, Progress};
 
 /// The source of the data. It accepts a connection.
@@ -31,7 +31,7 @@ pub(crate) struct Download {
 
 /// The source.
 pub(crate) fn source(flow: &StackFlow<'_>, transfer: Transfer, seed: [u8; 32]) -> Host<Upload> {
-    let local = config::server(flow.quic, Control::named(flow.sender), seed);
+    let local = config::server(flow.quic, Control::named(flow.sender), Use::Transfer, seed);
     let role = Upload { left: transfer.bytes, stream: None, is_finished: false };
     let place = Place {
         own: flow.connection.src,
@@ -69,11 +69,12 @@ impl Role for Upload {
         }
     }
 
-    fn on_lost(&mut self, out: &mut Out) -> bool {
-        if !self.is_finished {
-            out.signal(Signal::Finished);
+    fn on_lost(&mut self, _is_silent: bool, out: &mut Out) -> Loss {
+        if self.is_finished {
+            return Loss::Harmless;
         }
-        !self.is_finished
+        out.signal(Signal::Finished);
+        Loss::Final
     }
 
     fn act(&mut self, _now: Time, connection: &mut Connection) {
@@ -82,8 +83,8 @@ impl Role for Upload {
         }
     }
 
-    fn count(&self, counters: &mut EndCounters, stats: &ConnectionStats) {
-        counters.declared_lost = Some(stats.path.lost_packets);
+    fn count(&self, counters: &mut EndCounters, tally: Tally) {
+        counters.declared_lost = Some(tally.lost);
     }
 }
 
@@ -94,11 +95,12 @@ impl Role for Download {
         }
     }
 
-    fn on_lost(&mut self, out: &mut Out) -> bool {
-        if !self.is_finished {
-            out.signal(Signal::Finished);
+    fn on_lost(&mut self, _is_silent: bool, out: &mut Out) -> Loss {
+        if self.is_finished {
+            return Loss::Harmless;
         }
-        !self.is_finished
+        out.signal(Signal::Finished);
+        Loss::Final
     }
 
     fn act(&mut self, now: Time, connection: &mut Connection) {
@@ -111,9 +113,9 @@ impl Role for Download {
         self.is_finished |= progress == Progress::Finished;
     }
 
-    fn count(&self, counters: &mut EndCounters, stats: &ConnectionStats) {
+    fn count(&self, counters: &mut EndCounters, tally: Tally) {
         counters.delivered = self.delivered;
         counters.last_delivery = self.last_delivery;
-        counters.acks_sent = Some(stats.frame_tx.acks);
+        counters.acks_sent = Some(tally.acks);
     }
 }

@@ -426,16 +426,17 @@ metrics! {
         p99_response_time_s: Option<f64>, Time => Lower,
         /// The longest of these times. Null if there are none.
         greatest_response_time_s: Option<f64>, Time => Lower,
-        /// Payload delivered to the server, in order; over QUIC, in the order of each stream.
+        /// Payload delivered to the server, in order, with the messages of TLS over TCP; over QUIC, in the order of each
+        /// stream, and without those of its handshake.
         request_bytes: u64, Bytes => Depends,
         /// Payload delivered to the client, likewise.
         response_bytes: u64, Bytes => Higher,
-        /// Segments of client and server with data that had been sent before, in whole or in part.
+        /// Segments of client and server with data that had been sent before, in whole or in part. Null for QUIC.
         retransmitted_segments: Option<u64>, Count => Lower,
-        /// Packets that client and server declared lost (RFC 9002 section 6): what QUIC counts in place of retransmissions.
-        /// Null for TCP.
+        /// Packets that client and server declared lost (RFC 9002 section 6), also of ACKs alone: what QUIC counts in place of
+        /// retransmissions. Null for TCP.
         declared_lost: Option<u64>, Count => Lower,
-        /// Retransmission timeouts of client and server.
+        /// Retransmission timeouts of client and server. Null for QUIC.
         timeouts: Option<u64>, Count => Lower,
         /// Packets of client and server lost anywhere, including ACKs and control messages.
         lost_packets: u64, Count => Lower,

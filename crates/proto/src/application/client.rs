@@ -76,9 +76,10 @@ impl<E: Exchange> Client<E> {
     }
 
     fn ask(&mut self, now: Time, asked: &mut Vec<Request>, out: &mut Out) {
-        for request in asked.drain(..) {
-            self.requests += 1;
-            self.exchange.ask(now, request, out);
+        if !asked.is_empty() {
+            self.requests += asked.len() as u64;
+            self.exchange.ask(now, asked, out);
+            asked.clear();
         }
     }
 

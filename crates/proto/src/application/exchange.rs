@@ -1,8 +1,12 @@
 //! The seam between an application and its transport.
 
-use lasthop_base::Time;
+use lasthop_base::{Bytes, Time};
 
 use crate::component::{Component, Out, Request};
+
+/// Length of the server's part of a TLS 1.3 handshake over either transport, most of it a chain of two or three certificates.
+/// Our choice; compressed (RFC 8879), chains have 2 to 3 kB.
+pub(crate) const SERVER_FLIGHT: Bytes = Bytes(4_000);
 
 /// The client's end of what carries an application's requests to its server, and the responses back.
 ///
@@ -14,13 +18,13 @@ use crate::component::{Component, Out, Request};
 /// | connections | one or several | one |
 /// | a request | the next bytes of its connection | a stream |
 /// | responses | in the order of requests, within a connection | as each one completes |
-/// | opened by | the first request of each connection | the first request |
+/// | opened by | the first request of each connection | the first request, and the first after a timeout |
 ///
 /// As a [`Component`] it has the client's packets, and [reports](Component::report) on all connections together. It is
 /// also [woken](Component::wake) at the activity's deadlines, and does nothing then.
 pub trait Exchange: Component {
-    /// Sends a request, at once or as soon as the transport permits.
-    fn ask(&mut self, now: Time, request: Request, out: &mut Out);
+    /// Sends requests in their order, at once or as soon as the transport permits. Those of one call may share packets.
+    fn ask(&mut self, now: Time, requests: &[Request], out: &mut Out);
 
     /// Takes the next complete response.
     fn answer(&mut self, now: Time, out: &mut Out) -> Option<Answer>;

@@ -45,6 +45,7 @@ pub use activity::{Activity, Config};
 pub use client::Client;
 pub use distribution::{Amount, Distribution};
 pub use duplex::ConnectionEnd;
+pub(crate) use exchange::SERVER_FLIGHT;
 pub use exchange::{Answer, Exchange};
 pub use kind::ApplicationKind;
 pub use messages::Messages;

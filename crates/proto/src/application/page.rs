@@ -56,7 +56,7 @@ pub struct Page {
     /// QUIC, HTTP/3 in place of both (RFC 9114): one connection with a stream for each request.
     pub http: Http,
     /// Maximum number of HTTP/1.1 connections, each opened when an object needs it. Six as in Chromium and
-    /// Firefox.
+    /// Firefox. Neither HTTP/2 nor HTTP/3 reads it.
     pub connections: u8,
     /// Distribution of the size of the HTML.
     pub html: Distribution<Bytes>,

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use lasthop_base::{Bytes, Time};
 
 use super::duplex::{ConnectionEnd, Duplex};
-use super::{Answer, Exchange, connection_of, requests, responses};
+use super::{Answer, Exchange, SERVER_FLIGHT, connection_of, requests, responses};
 use crate::component::{Component, Out, Port, Request, Signal};
 use crate::packet::Packet;
 use crate::report::EndReport;
@@ -15,8 +15,6 @@ use crate::tcp::{Receiver, Sender};
 /// Length of the ClientHello of a TLS 1.3 handshake (RFC 8446 section 2), padded as in current browsers (RFC 7685). Our
 /// choice.
 const CLIENT_HELLO: Bytes = Bytes(517);
-/// Length of the server's part of the handshake, with a chain of two or three certificates. Our choice.
-const SERVER_HELLO: Bytes = Bytes(4_000);
 
 /// The client's ends of an application's TCP connections. Connection `c` has the ports [`requests(c)`](requests) and
 /// [`responses(c)`](responses), and opens with its first request.
@@ -87,7 +85,7 @@ impl ClientConnection {
     /// Sends a request, after a TLS handshake if it is the first.
     fn send_encrypted(&mut self, now: Time, asked: Request, out: &mut Out) {
         if !self.is_used() {
-            let hello = Request { size: CLIENT_HELLO, response: SERVER_HELLO, ..asked };
+            let hello = Request { size: CLIENT_HELLO, response: SERVER_FLIGHT, ..asked };
             self.send(now, None, hello, out);
         }
         let in_handshake = self.pending.front().is_some_and(|first| first.since.is_none());
@@ -117,11 +115,13 @@ impl TcpConnections {
 }
 
 impl Exchange for TcpConnections {
-    fn ask(&mut self, now: Time, request: Request, out: &mut Out) {
-        let connection = &mut self.connections[usize::from(request.connection)];
-        match self.tls {
-            true => connection.send_encrypted(now, request, out),
-            false => connection.send(now, Some(now), request, out),
+    fn ask(&mut self, now: Time, requests: &[Request], out: &mut Out) {
+        for request in requests {
+            let connection = &mut self.connections[usize::from(request.connection)];
+            match self.tls {
+                true => connection.send_encrypted(now, *request, out),
+                false => connection.send(now, Some(now), *request, out),
+            }
         }
     }
 

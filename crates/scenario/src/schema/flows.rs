@@ -176,7 +176,7 @@ impl Traffic {
 /// stations may split them, and sources react to notices. Nagle's algorithm is disabled at both ends, as in
 /// interactive programs, and enabled at base stations that split the connections. The random stream is named
 /// after the application: sizes and think time of request number k are the same in every scenario and with
-/// every scheme.
+/// every scheme. The scenario's `sender` serves all applications: over [QUIC](#quic), each has one connection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "Stated")]
 #[schemars(!from, deny_unknown_fields)]
@@ -213,7 +213,7 @@ pub struct Application {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub video: Option<application::Video>,
     /// Whether each TCP connection begins with a TLS 1.3 handshake: an exchange of 517 B and 4 KB (our choice)
-    /// before the first request. The default is `true` for pages and videos. The handshake of QUIC includes it.
+    /// before the first request. The default is `true` for pages and videos. QUIC has it whatever this says.
     #[schemars(default)]
     pub tls: bool,
     /// Start of the first think time.
