@@ -646,7 +646,8 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_problems_are_told_with_their_remedies() -> None:
     scenario = SimpleNamespace(title="", file="mine.toml", hash="0", sweep={"radio.rate": ["1 Mbps"]})
-    emulation: Any = SimpleNamespace(scenario=scenario, scheme="basic", lateness_ms=5.0, seed=1, run=0)
+    facts = {"scheme": "basic", "lateness_ms": 5.0, "seed": 1, "run": 0, "guest": None}
+    emulation: Any = SimpleNamespace(scenario=scenario, **facts)
     drops = ("queue_drops", "aqm_drops", "lost_on_air", "link_discards", "unreachable", "marked")
     carried: dict[str, Any] = {
         "lateness": {"p50_s": 1e-5, "p99_s": 7e-3, "max_s": 2.0},
