@@ -34,7 +34,7 @@ pub struct Relayed<T> {
 }
 
 /// Terminates the connections of real hosts at a base station, and relays their data: towards each host it is an
-/// [`Endpoint`] with the address of the other host, so the hosts do not notice it.
+/// [`Endpoint`](crate::Endpoint) with the address of the other host, so the hosts do not notice it.
 ///
 /// ```text
 ///  host ──SYN──> proxy                     SYN is not answered yet
