@@ -17,7 +17,7 @@ from lasthop.cli.options import Verbose
 COMMANDS = {
     "run": "Run a scenario with each of its schemes, and compare them.",
     "emulate": "Run real programs at the two ends of a scenario's network. Linux only.",
-    "kernel": "Build and list the Linux kernels that `emulate --virtual` runs.",
+    "kernel": "Build and list the Linux kernels that `lasthop emulate --virtual` runs. Linux only.",
     "gateway": "Help the connections of a real link by the schemes of scenarios. Linux only.",
     "study": "Sweep a scenario with replications until the intervals are narrow enough; can be resumed.",
     "merge": "Merge the shards of a study, and print its tables.",
