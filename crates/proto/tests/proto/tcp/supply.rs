@@ -171,6 +171,9 @@ fn an_idle_window_is_halved_for_each_timeout() {
         tcp.supply(1000).cwnd(cwnd).sends_full(13..14).ssthresh(100_000.0);
     }
     idle(&slow, 2001).supply(1000).sends_full(13..14).supply(1000).cwnd(4000.0).sends_full(14..15);
+    // What a closed window keeps back is one pause, however often the application writes.
+    let mut tcp = idle(&slow, 1001);
+    tcp.with_window(0).ack(13_000).supply(1000).cwnd(8000.0).supply(1000).cwnd(8000.0).sends_nothing();
     // A window of 4 segments above a threshold of 2: three quarters of it are 2 + 1.
     let mut tcp = Client::supplied(&halving(2));
     tcp.supply(1000).sends_full(0..1).at(100).ack(1000).at(1001).supply(1000);
