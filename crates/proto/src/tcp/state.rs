@@ -708,8 +708,8 @@ impl SenderState {
         }
     }
 
-    /// As [`restart_after_idle`](SenderState::restart_after_idle), of data that waited for the receiver. Linux looks only when
-    /// the application writes.
+    /// Reduces the window after an idle period before data are sent that the receiver's window had kept back. The rule of Linux does
+    /// not: it looks for idle periods when the application writes.
     fn restart_before_sending(&mut self, now: Time) {
         if self.settings.idle_restart == IdleRestart::InitialWindow {
             self.restart_after_idle(now);
