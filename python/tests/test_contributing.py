@@ -48,6 +48,20 @@ fn a_new_control_is_a_sender_over_a_new_channel_and_a_new_queue() {
 }
 
 #[test]
+fn a_new_rate_control_adapts_to_the_signal() {
+    let text = include_str!("../../../scenarios/home-wifi.toml");
+    let rate = |snr: &str| {
+        let snr = format!("link.router-laptop.station.snr={snr}");
+        let overrides = ["limit=3 s", "warmup=1 s", "wifi.rate=fallback", snr.as_str()];
+        let scenario = Scenario::parse(text, "toy.toml", &overrides).unwrap();
+        let run = scenario.run("basic", 1, 0, Observe::default()).unwrap();
+        run.connections.iter().find(|each| each.name == "laptop").unwrap().metrics.throughput_bps
+    };
+    let [near, far] = ["40 dB", "5 dB"].map(rate);
+    assert!(near > 2.0 * far && far > 1e6, "{near} {far}");
+}
+
+#[test]
 fn a_new_metric_is_in_every_result() {
     let text = include_str!("../../../scenarios/ebsn-example.toml");
     let scenario = Scenario::parse::<&str>(text, "toy.toml", &[]).unwrap();
@@ -127,7 +141,7 @@ def test_what_the_how_tos_add_works() -> None:
     how_tos = (ROOT / "CONTRIBUTING.md").read_text()
     files = re.findall(r"^1\. Write `([^`]+)`:\n\n```rust\n(.*?)```", how_tos, re.DOTALL | re.MULTILINE)
     additions = ADDITIONS.findall(how_tos)
-    assert (len(files), len(additions)) == (4, 6)
+    assert (len(files), len(additions)) == (5, 7)
     for path, text in files:
         assert path not in wanted, f"{path} has been added"
         wanted[path] = text.encode()

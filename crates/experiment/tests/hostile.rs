@@ -20,6 +20,7 @@ use lasthop_channel::Model;
 use lasthop_experiment::{Experiment, Observe, RunError};
 use lasthop_link::QueueLimit;
 use lasthop_link::queue::Management;
+use lasthop_link::wifi::rate::RateSelection;
 use lasthop_proto::scheme::Schemes;
 use lasthop_proto::tcp::{Congestion, Profile};
 use lasthop_scenario::Scenario;
@@ -594,8 +595,9 @@ impl Draw {
                 stated.push(key);
             }
         }
-        let rates = ["\"ideal\"", "\"minstrel-ht\"", "\"minstrel-ht-ewma\"", "{ fixed = { mcs = 7 } }"];
-        writeln!(text, "rate = {}", pick(&mut self.0, &rates)).expect("text");
+        let rates = RateSelection::examples();
+        let rate = toml::Value::try_from(pick(&mut self.0, &rates)).expect("a word or a table");
+        writeln!(text, "rate = {rate}").expect("text");
         if self.chance(0.3) {
             writeln!(text, "loss = {{ down = {} }}", self.probability()).expect("text");
         }

@@ -1,11 +1,15 @@
 //! A fixed rate.
 
-use lasthop_base::{Invalid, Time};
+use lasthop_base::{Invalid, Stream, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{RateControl, Selection};
+use super::{Parameters, RateControl, Selection};
+use crate::wifi::noise::NoiseErrors;
 use crate::wifi::phy::{PpduFormat, Rate};
+
+pub(super) const SUMMARY: &str =
+    "The same rate always, `rate.fixed = { mcs = 7, streams = 1 }`; an MCS of 802.11n counts up to 7 per stream.";
 
 /// The same rate always.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -20,6 +24,9 @@ pub struct FixedRate {
 }
 
 impl FixedRate {
+    pub(super) const EXAMPLES: &[FixedRate] =
+        &[FixedRate { mcs: 7, streams: 1 }, FixedRate { mcs: 0, streams: 1 }];
+
     fn one_stream() -> u8 {
         1
     }
@@ -28,7 +35,10 @@ impl FixedRate {
         Rate { mcs: self.mcs, streams: self.streams }
     }
 
-    pub(super) fn validate(self, format: &PpduFormat, streams: u8) -> Result<(), Invalid> {
+}
+
+impl Parameters for FixedRate {
+    fn validate(&self, format: &PpduFormat, streams: u8) -> Result<(), Invalid> {
         if self.streams > streams {
             let problem = "found more spatial streams than the station has; expected at most `streams`";
             return Err(Invalid { field: "rate.fixed.streams", problem });
@@ -39,6 +49,10 @@ impl FixedRate {
             return Err(Invalid { field: "rate.fixed.mcs", problem });
         }
         Ok(())
+    }
+
+    fn build(&self, _: PpduFormat, _: u8, _: Option<&NoiseErrors>, _: Stream) -> Box<dyn RateControl> {
+        Box::new(*self)
     }
 }
 

@@ -1,32 +1,51 @@
 //! The best rate at a known signal-to-noise ratio.
 
-use lasthop_base::{Bytes, Time};
+use lasthop_base::{Bytes, Stream, Time};
 
-use super::{RateControl, Selection};
+use super::{Parameters, RateControl, Selection};
 use crate::wifi::noise::NoiseErrors;
 use crate::wifi::phy::{PpduFormat, Rate};
+
+pub(super) const SUMMARY: &str = "The rate with the highest product of bit rate and survival of full packets at the station's \
+                                  `snr`, which it knows.";
 
 /// The size of a full MPDU.
 const FULL: Bytes = Bytes(1538);
 
+/// The selection of this control.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ideal;
+
+impl Parameters for Ideal {
+    fn build(
+        &self,
+        format: PpduFormat,
+        streams: u8,
+        noise: Option<&NoiseErrors>,
+        _random: Stream,
+    ) -> Box<dyn RateControl> {
+        Box::new(Best::new(format, streams, noise))
+    }
+}
+
 /// The rate with the highest product of bit rate and survival.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ideal {
+struct Best {
     rate: Rate,
 }
 
-impl Ideal {
-    pub(super) fn new(format: PpduFormat, streams: u8, noise: Option<&NoiseErrors>) -> Ideal {
+impl Best {
+    fn new(format: PpduFormat, streams: u8, noise: Option<&NoiseErrors>) -> Best {
         let goodput = |rate: &Rate| {
             let survival = noise.map_or(1.0, |noise| noise.survival(rate.mcs, FULL));
             format.bit_rate(*rate).as_bps() as f64 * survival
         };
         let best = format.rates(streams).max_by(|a, b| goodput(a).total_cmp(&goodput(b)).then(b.cmp(a)));
-        Ideal { rate: best.expect("every format has MCS 0") }
+        Best { rate: best.expect("every format has MCS 0") }
     }
 }
 
-impl RateControl for Ideal {
+impl RateControl for Best {
     fn select(&mut self, _now: Time) -> Selection {
         Selection::of(self.rate)
     }
@@ -46,7 +65,7 @@ mod tests {
         let format = PpduFormat { standard: Standard::Ax, ..PpduFormat::default() };
         let best = |snr_db: f64| {
             let noise = NoiseErrors::new(Decibels::new(snr_db).unwrap());
-            Ideal::new(format, 1, Some(&noise)).rate.mcs
+            Best::new(format, 1, Some(&noise)).rate.mcs
         };
         // Those of the fixed rates with the highest goodput of ns-3.
         let expected = [
@@ -65,6 +84,6 @@ mod tests {
         }
         // Without a signal, the lowest rate.
         assert_eq!(best(-10.0), 0);
-        assert_eq!(Ideal::new(format, 2, None).rate, Rate { mcs: 11, streams: 2 });
+        assert_eq!(Best::new(format, 2, None).rate, Rate { mcs: 11, streams: 2 });
     }
 }

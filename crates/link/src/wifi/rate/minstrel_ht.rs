@@ -9,8 +9,12 @@
 use lasthop_base::{Duration, Stream, Time};
 
 use super::minstrel::{Entry, Table, share};
-use super::{RateControl, Selection};
+use super::{Parameters, RateControl, Selection};
+use crate::wifi::noise::NoiseErrors;
 use crate::wifi::phy::{PpduFormat, Rate};
+
+pub(super) const SUMMARY: &str =
+    "Minstrel-HT as Linux has it since 5.12: a filter of the success at each rate, and probes every 20 ms.";
 
 const UPDATE_INTERVAL: Duration = Duration::from_millis(50);
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(20);
@@ -34,9 +38,25 @@ enum Kind {
 
 const SEQUENCE: [Kind; 6] = [Kind::Faster, Kind::Jump, Kind::Faster, Kind::Jump, Kind::Faster, Kind::Slower];
 
+/// The selection of this control.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MinstrelHt;
+
+impl Parameters for MinstrelHt {
+    fn build(
+        &self,
+        format: PpduFormat,
+        streams: u8,
+        _noise: Option<&NoiseErrors>,
+        random: Stream,
+    ) -> Box<dyn RateControl> {
+        Box::new(Control::new(format, streams, random))
+    }
+}
+
 /// The control of one end for one peer.
 #[derive(Clone, Debug)]
-pub(super) struct MinstrelHt {
+struct Control {
     table: Table,
     updated: Time,
     sampled: Time,
@@ -49,12 +69,12 @@ pub(super) struct MinstrelHt {
     places: Vec<usize>,
 }
 
-impl MinstrelHt {
-    pub(super) fn new(format: PpduFormat, streams: u8, mut random: Stream) -> MinstrelHt {
+impl Control {
+    fn new(format: PpduFormat, streams: u8, mut random: Stream) -> Control {
         let table = Table::new(format, streams);
         let orders = table.random_orders(COLUMNS, &mut random);
         let places = vec![0; orders.len()];
-        let mut control = MinstrelHt {
+        let mut control = Control {
             table,
             updated: Time::ZERO,
             sampled: Time::ZERO,
@@ -176,7 +196,7 @@ fn filter(entry: &mut Entry, new: i32) {
     };
 }
 
-impl RateControl for MinstrelHt {
+impl RateControl for Control {
     fn select(&mut self, now: Time) -> Selection {
         let probe = self.sample(now);
         self.table.select(probe)

@@ -10,17 +10,37 @@
 use lasthop_base::{Duration, Stream, Time};
 
 use super::minstrel::{Entry, Table, share};
-use super::{RateControl, Selection};
+use super::{Parameters, RateControl, Selection};
+use crate::wifi::noise::NoiseErrors;
 use crate::wifi::phy::{PpduFormat, Rate};
+
+pub(super) const SUMMARY: &str =
+    "Minstrel-HT with the moving average that earlier Linux had, and that ns-3 has.";
 
 const UPDATE_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Random orders of the rates of a group.
 const COLUMNS: usize = 10;
 
+/// The selection of this control.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MinstrelHtEwma;
+
+impl Parameters for MinstrelHtEwma {
+    fn build(
+        &self,
+        format: PpduFormat,
+        streams: u8,
+        _noise: Option<&NoiseErrors>,
+        random: Stream,
+    ) -> Box<dyn RateControl> {
+        Box::new(Control::new(format, streams, random))
+    }
+}
+
 /// The control of one end for one peer.
 #[derive(Clone, Debug)]
-pub(super) struct MinstrelHtEwma {
+struct Control {
     table: Table,
     updated: Time,
     group: usize,
@@ -36,13 +56,13 @@ pub(super) struct MinstrelHtEwma {
     slow: u32,
 }
 
-impl MinstrelHtEwma {
-    pub(super) fn new(format: PpduFormat, streams: u8, mut random: Stream) -> MinstrelHtEwma {
+impl Control {
+    fn new(format: PpduFormat, streams: u8, mut random: Stream) -> Control {
         let table = Table::new(format, streams);
         let orders = table.random_orders(COLUMNS, &mut random);
         let places = vec![0; orders.len()];
         // More probes at first, without a wait.
-        MinstrelHtEwma {
+        Control {
             table,
             updated: Time::ZERO,
             group: 0,
@@ -105,7 +125,7 @@ fn average(entry: &mut Entry, new: i32) {
     entry.probability[0] = if entry.was_tried { last + (new - last) / 4 } else { new };
 }
 
-impl RateControl for MinstrelHtEwma {
+impl RateControl for Control {
     fn select(&mut self, _now: Time) -> Selection {
         let probe = self.sample();
         self.table.select(probe)
