@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import re
 import tomllib
@@ -143,6 +144,25 @@ def test_presets_are_for_one_table() -> None:
         lasthop.load("wifi-ac-far", ["wifi.preset=wifi-ac-fra"])
     swept = lasthop.load("wifi-ac-far", ['sweep.wifi.preset=["wifi-ac-near", "wifi-ac-far"]'])
     assert [point.scenario["wifi.snr"] for point in swept.points()] == [40.0, 13.0]
+
+
+@pytest.mark.parametrize(
+    ("name", "ghz", "width_hz", "metres", "walls"),
+    [
+        ("wifi-n-far", 2.437, 20e6, 30, 3),
+        ("wifi-ac-far", 5.25, 80e6, 20, 2),
+        ("wifi-ax-far", 5.25, 80e6, 20, 2),
+    ],
+)
+def test_signals_are_those_of_their_path_loss(
+    name: str, ghz: float, width_hz: float, metres: float, walls: int
+) -> None:
+    """The residential scenario of IEEE 802.11-14/0980, 20 dBm over two streams, 7 dB of noise figure."""
+    free = 40.05 + 20 * math.log10(ghz / 2.4) + 20 * math.log10(5)
+    loss_db = free + 35 * math.log10(metres / 5) + 5 * walls
+    noise_dbm = -174 + 10 * math.log10(width_hz) + 7
+    snr_db = 20 - 10 * math.log10(2) - loss_db - noise_dbm
+    assert lasthop.load(name)["wifi.snr"] == pytest.approx(snr_db, abs=0.5)
 
 
 def test_a_preset_of_wifi_is_emulated() -> None:

@@ -10,6 +10,9 @@ import sys
 import pytest
 from conftest import ROOT, Command
 
+import lasthop
+from lasthop.advice import wifi as advice
+
 TABLES = ROOT / "tests/ns3-wifi"
 PATH = ROOT / "scripts/wifi_tables.py"
 SPEC = importlib.util.spec_from_file_location(PATH.stem, PATH)
@@ -76,3 +79,15 @@ def test_a_home_is_cured_by_a_queue_for_each_station(command: Command) -> None:
         assert delays[1] < 0.03 < 0.045 < delays[0]
         laptop = [run["connections"]["laptop"]["throughput_bps"] for run in (fifo, fair)]
         assert laptop[1] > 1.1 * laptop[0]
+
+
+def test_fast_transition_is_a_remedy_of_slow_roams() -> None:
+    walking = lasthop.load("wifi-office-walking")
+    (remedy,) = (each for each in advice.WIFI_REMEDIES if each.key == "wifi.roaming")
+    cured = walking.with_(dict(remedy.settings(walking)))
+    assert cured["wifi.roaming.fast_transition"] is True
+    assert cured["wifi.roaming.every"] == 20.0
+    stated = walking.with_({"wifi.roaming": {"every": 20.0, "gap": 0.4}})
+    assert "wifi.roaming.gap" not in stated.with_(dict(remedy.settings(stated)))
+    assert remedy.settings(cured) == ()
+    assert remedy.settings(lasthop.load("wifi-office")) == ()

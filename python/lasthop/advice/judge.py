@@ -230,6 +230,10 @@ class Judge:
             candidates.append(((("wifi.snr", None),), DISTANCE))
         if "wifi.power_save" in scenario:
             candidates.append(((("wifi.power_save", None),), "power save"))
+        if "wifi.roaming" in scenario:
+            candidates.append(((("wifi.roaming", None),), "roaming"))
+        if "wifi.interference" in scenario:
+            candidates.append(((("wifi.interference", None),), "interference"))
         losses = (*scenario["wifi.drop"].values(), *scenario["wifi.loss"].values())
         if any(losses) or scenario["wifi.channel"] != PERFECT:
             none = {"down": 0.0, "up": 0.0}

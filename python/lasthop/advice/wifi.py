@@ -89,6 +89,13 @@ def _awake(scenario: Scenario) -> Settings:
     return (("wifi.power_save", None),) if "wifi.power_save" in scenario else ()
 
 
+def _fast_transition(scenario: Scenario) -> Settings:
+    if "wifi.roaming" not in scenario or scenario["wifi.roaming.fast_transition"]:
+        return ()
+    kept = {key: value for key, value in scenario["wifi.roaming"].items() if key != "gap"}
+    return (("wifi.roaming", {**kept, "fast_transition": True}),)
+
+
 def _calm_channel(scenario: Scenario) -> Settings:
     return (("wifi.neighbour.share", CALM_SHARE),) if share_of_neighbours(scenario) > 2 * CALM_SHARE else ()
 
@@ -162,6 +169,28 @@ WIFI_REMEDIES = (
                 "nmcli connection modify NAME 802-11-wireless.powersave 2",
             ),
             "wlan0 is the interface, NAME the connection; `iw dev wlan0 get power_save` shows what it is now",
+        ),
+    ),
+    WifiRemedy(
+        "fast transition between access points",
+        "a device that roams agrees on the keys of the next access point in four frames (802.11r)",
+        "wifi.roaming",
+        _fast_transition,
+        "access point",
+        "802.11r at all access points of the network, which hostapd and OpenWrt have",
+        "a few old devices do not associate with such access points",
+        BOX,
+        Steps(
+            _ACCESS_POINT,
+            (
+                "# hostapd.conf: FT-PSK with a pre-shared key; the domain is that of all access points",
+                "mobility_domain=a1b2",
+                "wpa_key_mgmt=WPA-EAP FT-EAP",
+                "# OpenWrt",
+                "uci set wireless.default_radio0.ieee80211r=1",
+                "uci commit wireless && wifi reload",
+            ),
+            "with 802.1X, access points also need each other's keys: r0kh and r1kh in hostapd.conf",
         ),
     ),
     WifiRemedy(

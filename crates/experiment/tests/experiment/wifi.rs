@@ -121,6 +121,21 @@ fn packets_cannot_go_first_in_a_category() {
     assert!(refused.to_string().contains("[wifi] their category does; leave the scheme out"), "{refused}");
 }
 
+/// A roam costs a call the packets of the gap, twelve without fast transition and one or two with it, unless access points forward them.
+#[test]
+fn a_roam_costs_a_call_the_packets_of_its_gap() {
+    let lost = |keys: &str| {
+        let roaming = format!("wifi.roaming={{ every = \"4 s\"{keys} }}");
+        call(&run(&read(HOME, &[roaming.as_str()]), "fq-codel")).lost_packets
+    };
+    let [slow, fast, forwarded] = ["", ", fast_transition = true", ", queued = \"forwarded\""].map(lost);
+    // Two or three roams in ten seconds.
+    assert!(
+        (22..=40).contains(&slow) && (2..=8).contains(&fast) && forwarded == 0,
+        "{slow} {fast} {forwarded}"
+    );
+}
+
 /// Twice as many packets fit into a run over two streams.
 #[test]
 fn the_bound_of_packets_counts_streams() {

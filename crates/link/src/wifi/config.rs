@@ -5,9 +5,11 @@ use lasthop_proto::Dscp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::interference::Interference;
 use super::phy::{LONGEST_PPDU, PpduFormat};
 use super::power_save::PowerSave;
 use super::rate::RateSelection;
+use super::roaming::Roaming;
 use crate::queue::{Queue, QueueLimit};
 use crate::wlan::{Cw, RetryLimit};
 
@@ -202,6 +204,8 @@ pub struct StationRadio {
     pub loss: MpduLoss,
     /// Power save; `None` if it is always awake.
     pub power_save: Option<PowerSave>,
+    /// Roaming; `None` if it stays.
+    pub roaming: Option<Roaming>,
 }
 
 impl StationRadio {
@@ -214,6 +218,7 @@ impl StationRadio {
             return Err(Invalid { field: "streams", problem: "expected 1 to 4 spatial streams" });
         }
         self.power_save.map_or(Ok(()), |power_save| power_save.validate())?;
+        self.roaming.map_or(Ok(()), |roaming| roaming.validate())?;
         self.rate.validate(format, self.streams)
     }
 }
@@ -248,6 +253,8 @@ pub struct WifiConfig {
     pub station_queue: Queue,
     /// Another BSS.
     pub neighbour: Option<Neighbour>,
+    /// What is not Wi-Fi.
+    pub interference: Option<Interference>,
 }
 
 /// 802.11ax at 80 MHz with parameters of the standard; drop-tail queues of 1000 packets.
@@ -269,6 +276,7 @@ impl Default for WifiConfig {
             scheduler: Scheduler::Fifo,
             station_queue: queue,
             neighbour: None,
+            interference: None,
         }
     }
 }
@@ -291,6 +299,7 @@ impl WifiConfig {
         self.format.validate()?;
         self.edca.validate()?;
         self.neighbour.map_or(Ok(()), |neighbour| neighbour.validate())?;
+        self.interference.map_or(Ok(()), |interference| interference.validate())?;
         let wrong = |field, problem| Err(Invalid { field, problem });
         if self.window == 0 || self.window > self.format.standard.largest_window() {
             return wrong("window", "expected 1 to 64 MPDUs, or to 256 with 802.11ax");

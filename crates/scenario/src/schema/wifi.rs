@@ -5,8 +5,8 @@ use lasthop_channel::Model;
 use lasthop_link::queue::{Queue, QueueLimit};
 use lasthop_link::wifi::rate::RateSelection;
 use lasthop_link::wifi::{
-    Edca, GuardInterval, LONGEST_PPDU, MpduLoss, Neighbour, PowerSave, PpduFormat, Scheduler, Standard,
-    StationRadio, Width, WifiConfig,
+    Edca, GuardInterval, Interference, LONGEST_PPDU, MpduLoss, Neighbour, PowerSave, PpduFormat, Roaming,
+    Scheduler, Standard, StationRadio, Width, WifiConfig,
 };
 use lasthop_link::wlan::{AboveMac, RetryLimit};
 use schemars::JsonSchema;
@@ -86,9 +86,15 @@ pub struct Wifi {
     /// A neighbouring BSS in the same channel, `{ share = 0.3, exchange = "2 ms" }`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub neighbour: Option<Neighbour>,
+    /// Bursts of what is not Wi-Fi, such as a microwave oven, which is `{}`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interference: Option<Interference>,
     /// Power save of the stations, `{ timeout = "100 ms" }`. By default they are always awake.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub power_save: Option<PowerSave>,
+    /// Roaming of the stations, `{ every = "30 s" }`. By default they stay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub roaming: Option<Roaming>,
     /// Name of a preset of Wi-Fi, which sets the keys that are not stated.
     ///
     /// `lasthop links` lists the presets; those of Wi-Fi are for this table. `lasthop links NAME` shows one with all keys. As with
@@ -130,7 +136,9 @@ impl Default for Wifi {
             scheduler: Scheduler::default(),
             station_queue: queue,
             neighbour: None,
+            interference: None,
             power_save: None,
+            roaming: None,
             preset: None,
         }
     }
@@ -159,6 +167,7 @@ impl Wifi {
             scheduler: self.scheduler,
             station_queue: self.station_queue,
             neighbour: self.neighbour,
+            interference: self.interference,
         }
     }
 
@@ -170,6 +179,7 @@ impl Wifi {
             snr: own.snr.or(self.snr),
             loss: own.loss.unwrap_or(self.loss),
             power_save: own.power_save.or(self.power_save),
+            roaming: own.roaming.or(self.roaming),
         }
     }
 }
@@ -193,6 +203,9 @@ pub struct StationOverride {
     /// Its power save.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub power_save: Option<PowerSave>,
+    /// Its roaming.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub roaming: Option<Roaming>,
 }
 
 impl StationOverride {
@@ -204,6 +217,7 @@ impl StationOverride {
             "snr" => self.snr.is_some(),
             "loss" => self.loss.is_some(),
             "power_save" => self.power_save.is_some(),
+            "roaming" => self.roaming.is_some(),
             _ => false,
         }
     }

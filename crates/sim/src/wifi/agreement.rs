@@ -213,6 +213,32 @@ impl Agreement {
         self.finish(index);
     }
 
+    /// Gives up all packets, which are returned with whether they were sent before. The receiver releases what it has. A
+    /// discipline may drop some by itself.
+    pub(super) fn abandon(
+        &mut self,
+        now: Time,
+        release: &mut Vec<Packet>,
+        out: &mut Out,
+    ) -> Vec<(Packet, bool)> {
+        let mut given_up = Vec::new();
+        for index in 0..self.window.len() {
+            let Mpdu { packet, attempts, is_done, .. } = self.window[index];
+            if !is_done {
+                self.give_up(index, release);
+                given_up.push((packet, attempts > 0));
+            }
+        }
+        self.advance();
+        self.requests = false;
+        while self.peek(u16::MAX, now, out).is_some() {
+            let (_, packet) = self.next.take().expect("a packet was found");
+            self.held = (self.held.0 - 1, self.held.1 - packet.size);
+            given_up.push((packet, false));
+        }
+        given_up
+    }
+
     fn finish(&mut self, index: usize) {
         let mpdu = &mut self.window[index];
         mpdu.is_done = true;
@@ -246,6 +272,12 @@ enum Slot {
 impl Reorder {
     /// A packet arrives, or is given up (`None`).
     fn put(&mut self, number: u64, packet: Option<Packet>, release: &mut Vec<Packet>) {
+        // Most arrive in order.
+        if number == self.expected && self.buffer.is_empty() {
+            self.expected += 1;
+            release.extend(packet);
+            return;
+        }
         let index = (number - self.expected) as usize;
         if self.buffer.len() <= index {
             self.buffer.resize(index + 1, Slot::Missing);

@@ -2,8 +2,9 @@
 
 use lasthop_base::{Duration, Time};
 use lasthop_link::wifi::{Category, ControlRate, EIFS_EXTENSION, RESPONSE_TIMEOUT, SIFS};
-use lasthop_proto::{DropReason, LinkEvent, LinkOutcome, Out, Signal};
+use lasthop_proto::{DropReason, LinkEvent, LinkOutcome, Out, Packet, Signal};
 
+use super::agreement::Mpdu;
 use super::{AP, CATEGORIES, FOREIGN, WifiBss};
 
 /// State of the medium.
@@ -19,23 +20,31 @@ pub(super) enum Phase {
     Ending { sender: usize, until: Time },
     /// A collision; the longest frame ends at `until`.
     Collision { until: Time },
+    /// A burst of interference, until `until`.
+    Jammed { until: Time },
 }
 
 impl WifiBss {
     /// The next deadline.
     pub(super) fn due(&self) -> Time {
         let due = match self.phase {
-            Phase::Idle { due } => due,
+            Phase::Idle { due } => due.min(self.burst).min(self.roams),
             Phase::OnAir { at, .. } => at,
-            Phase::Response { until, .. } | Phase::Ending { until, .. } | Phase::Collision { until } => until,
+            Phase::Response { until, .. }
+            | Phase::Ending { until, .. }
+            | Phase::Collision { until }
+            | Phase::Jammed { until } => until,
         };
         self.neighbour.as_ref().map_or(due, |foreign| due.min(foreign.next)).min(self.release)
     }
 
     /// Processes everything that is due by `now`.
     pub(super) fn advance(&mut self, now: Time, out: &mut Out) {
-        while self.due() <= now {
+        loop {
             let at = self.due();
+            if at > now {
+                return;
+            }
             if self.neighbour.as_ref().is_some_and(|foreign| foreign.next == at) {
                 self.arrive_foreign(at);
                 continue;
@@ -45,7 +54,9 @@ impl WifiBss {
                 continue;
             }
             match self.phase {
-                Phase::Idle { due } => self.begin(due, out),
+                Phase::Idle { .. } if self.roams == at => self.roam(at.max(self.idle_from), out),
+                Phase::Idle { due } if due == at => self.begin(due, out),
+                Phase::Idle { .. } => self.jam(at),
                 Phase::OnAir { sender, next, at, until, .. } if next < self.ppdus[sender].frames.len() => {
                     self.deliver(sender, next, at, out);
                     let (next, at) = self.next_arrival(sender, next + 1, until);
@@ -61,6 +72,11 @@ impl WifiBss {
                 }
                 Phase::Ending { sender, until } => self.end_access(sender, until),
                 Phase::Collision { until } => self.end_collision(until, out),
+                Phase::Jammed { until } => {
+                    self.stats.interference_time += until.since(self.idle_from);
+                    self.idle_from = until;
+                    self.schedule();
+                }
             }
         }
     }
@@ -75,8 +91,15 @@ impl WifiBss {
         }
     }
 
-    /// Computes the next transmission on the idle medium.
-    fn schedule(&mut self) {
+    /// Computes the next transmission on the idle medium, unless a burst has begun before it became idle.
+    pub(super) fn schedule(&mut self) {
+        if let Some(bursts) = self.bursts.as_ref().filter(|bursts| bursts.source().heard) {
+            if let Some(until) = bursts.end(self.idle_from) {
+                self.phase = Phase::Jammed { until };
+                return;
+            }
+            self.burst = bursts.next(self.idle_from);
+        }
         let due = self.used.iter().map(|&function| {
             let idle_from = self.idle_from.max(self.contenders[function / CATEGORIES].hold);
             self.functions[function].due(idle_from)
@@ -105,16 +128,12 @@ impl WifiBss {
         if self.senders.is_empty() {
             return self.schedule();
         }
-        for &function in &self.used {
-            let idle_from = self.idle_from.max(self.contenders[function / CATEGORIES].hold);
-            self.functions[function].count_down(now, idle_from);
-        }
+        self.count_down(now);
         // Their new backoffs begin after this busy period.
         for &function in &self.losers {
             let contender = &mut self.contenders[function / CATEGORIES];
             self.functions[function].fail(now, &mut contender.backoff);
         }
-        self.stats.idle_time += now.since(self.idle_from);
         match self.senders[..] {
             [sender] => {
                 let txop = self.functions[self.ppdus[sender].function].txop;
@@ -122,6 +141,22 @@ impl WifiBss {
             }
             _ => self.collide(now),
         }
+    }
+
+    /// The medium becomes busy at `now`.
+    fn count_down(&mut self, now: Time) {
+        for &function in &self.used {
+            let idle_from = self.idle_from.max(self.contenders[function / CATEGORIES].hold);
+            self.functions[function].count_down(now, idle_from);
+        }
+        self.stats.idle_time += now.since(self.idle_from);
+    }
+
+    /// A burst begins on the idle medium.
+    fn jam(&mut self, now: Time) {
+        self.count_down(now);
+        self.idle_from = now;
+        self.schedule();
     }
 
     /// The PPDU of a single sender goes on the air at `start`, after its RTS and CTS.
@@ -148,11 +183,16 @@ impl WifiBss {
         let payload_from = start + self.config.format.preamble(ppdu.rate.streams);
         let payload = until.since(payload_from).as_nanos();
         let mut begin = payload_from;
+        let bursts = self.bursts;
+        let hits_preamble = bursts.is_some_and(|bursts| bursts.meet(start, payload_from));
         for frame in &mut ppdu.frames {
             let end = payload_from + Duration::from_nanos(payload * frame.end.0 / ppdu.psdu.0);
             let noise = peer.noise.as_ref().map_or(1.0, |noise| noise.survival(ppdu.rate.mcs, frame.size));
             let channel = peer.channel.survival(begin, end, frame.size.bits());
-            let survival = noise * peer.survival[usize::from(up)] * channel;
+            let burst = bursts
+                .filter(|bursts| hits_preamble || bursts.meet(begin, end))
+                .map_or(1.0, |bursts| 1.0 - bursts.source().loss.get());
+            let survival = noise * peer.survival[usize::from(up)] * channel * burst;
             frame.arrives = survival >= 1.0 || peer.bits[usize::from(up)].bernoulli(survival);
             frame.at = end;
             begin = end;
@@ -351,33 +391,33 @@ impl WifiBss {
         for place in 0..self.ppdus[sender].frames.len() {
             let frame = self.ppdus[sender].frames[place];
             let agreement = &mut self.agreements[index];
-            let mpdu = *agreement.mpdu_mut(frame.index);
-            let is_final = frame.arrives || self.config.retry_limit.is_reached(mpdu.attempts);
-            let signal = |outcome, out: &mut Out| {
+            let Mpdu { ref packet, attempts, .. } = agreement.window()[frame.index];
+            let is_final = frame.arrives || self.config.retry_limit.is_reached(attempts);
+            let size = packet.size;
+            let signal = |packet: &Packet, outcome, out: &mut Out| {
                 if !up && out.needs(outcome) {
-                    let event = LinkEvent { outcome, packet: mpdu.packet, attempt: mpdu.attempts };
-                    out.signal(Signal::Link(event));
+                    out.signal(Signal::Link(LinkEvent { outcome, packet: *packet, attempt: attempts }));
                 }
             };
             let stats = &mut self.peers[station].stats_mut(up).packets;
             if frame.arrives {
                 delivered += 1;
+                signal(packet, LinkOutcome::Delivered, out);
                 agreement.acknowledge(frame.index);
-                signal(LinkOutcome::Delivered, out);
             } else {
                 stats.lost += u64::from(!is_collision);
-                signal(LinkOutcome::AttemptFailed, out);
+                signal(packet, LinkOutcome::AttemptFailed, out);
                 if is_final {
                     stats.discarded += 1;
+                    signal(packet, LinkOutcome::Discarded, out);
+                    out.drop(*packet, DropReason::AttemptsExhausted);
                     agreement.give_up(frame.index, &mut self.released);
-                    signal(LinkOutcome::Discarded, out);
-                    out.drop(mpdu.packet, DropReason::AttemptsExhausted);
                 }
             }
             if is_final && self.shares_queue(up) {
                 let (packets, bytes) = &mut self.shared[index / self.peers.len()];
                 *packets -= 1;
-                *bytes = *bytes - mpdu.packet.size;
+                *bytes = *bytes - size;
             }
         }
         self.agreements[index].advance();

@@ -6,6 +6,7 @@ mod contention;
 mod exchange;
 mod power_save;
 mod ppdu;
+mod roaming;
 mod station;
 mod stats;
 
@@ -13,7 +14,7 @@ use lasthop_base::{Bytes, Duration, Stream, Time};
 use lasthop_channel::Channel;
 use lasthop_link::queue::{Queue, QueueLimit};
 use lasthop_link::wifi::rate::RateControl;
-use lasthop_link::wifi::{Category, NoiseErrors, Scheduler, WifiConfig};
+use lasthop_link::wifi::{Bursts, Category, NoiseErrors, Scheduler, WifiConfig};
 use lasthop_proto::{Component, DropReason, HostId, Out, Packet, Port, Probe};
 
 use agreement::Agreement;
@@ -21,6 +22,7 @@ use contention::{Contender, Function};
 use exchange::Phase;
 use power_save::Doze;
 use ppdu::Ppdu;
+use roaming::Roam;
 
 pub use station::{BssStreams, WifiStation, WifiStreams};
 pub use stats::{StationWays, WayStats, WifiStats};
@@ -71,8 +73,15 @@ const FOREIGN: usize = usize::MAX;
 /// What arrives for a [dozing](lasthop_link::wifi::PowerSave) station waits for a beacon, which is on time and takes no air, or for a frame of the
 /// station. A station that is served stays awake until nothing is left for it. It counts as in the access point's queue.
 ///
+/// # Roaming
+/// A station that [scans or changes its access point](lasthop_link::wifi::Roaming) leaves between exchanges. Until it comes back, nothing
+/// is sent in either direction: frames wait, or those for it are dropped ([`DropReason::Unreachable`]).
+///
+/// # Interference
+/// In a [burst](lasthop_link::wifi::Interference) that is heard the medium is busy, after the exchange in which it starts, if any.
+///
 /// # Left out
-/// OFDMA, MU-MIMO, A-MSDU, encryption, the air of beacons, hidden stations, capture.
+/// OFDMA, MU-MIMO, A-MSDU, encryption, the air of beacons, hidden stations, capture, lost responses.
 ///
 /// # Cost
 /// Two wake-ups for each PPDU, and one for each MPDU that arrives.
@@ -94,6 +103,11 @@ pub struct WifiBss {
     /// Index of the station of each host, from 1; [`AP`] for hosts outside the BSS.
     places: Vec<usize>,
     neighbour: Option<Foreign>,
+    bursts: Option<Bursts>,
+    /// Start of the next burst on the idle medium; never if none is heard.
+    burst: Time,
+    /// When a station leaves or comes back next.
+    roams: Time,
     phase: Phase,
     /// The next beacon that announces frames for a dozing station.
     release: Time,
@@ -119,6 +133,7 @@ struct Peer {
     above_mac: [(f64, Stream); 2],
     rates: [Box<dyn RateControl>; 2],
     doze: Option<Doze>,
+    roam: Option<Roam>,
     stats: StationWays,
 }
 
@@ -157,6 +172,9 @@ impl WifiBss {
             contenders.push(Contender::new(streams.backoff));
             queues.push(streams.queue);
             let noise = radio.snr.map(NoiseErrors::new);
+            let roam = radio
+                .roaming
+                .map(|roaming| Roam::new(roaming, radio, streams.rate.clone(), &mut streams.roam));
             let rates = streams
                 .rate
                 .map(|random| radio.rate.build(config.format, radio.streams, noise.as_ref(), random));
@@ -165,7 +183,7 @@ impl WifiBss {
             let above_mac = [(above_mac.down.get(), above_down), (above_mac.up.get(), above_up)];
             let doze = radio.power_save.map(|save| Doze::new(save, &mut streams.beacon, &mut first_beacon));
             let (bits, stats) = (streams.bits, StationWays::default());
-            peers.push(Peer { channel, noise, survival, bits, above_mac, rates, doze, stats });
+            peers.push(Peer { channel, noise, survival, bits, above_mac, rates, doze, roam, stats });
             for HostId(host) in hosts {
                 let host = usize::from(host);
                 places.resize(places.len().max(host + 1), AP);
@@ -180,6 +198,10 @@ impl WifiBss {
         for [_, up] in &queues {
             agreements.extend(Category::ALL.map(|_| Agreement::new(&config.station_queue, up.clone())));
         }
+        let mut first_burst = streams.interference;
+        let bursts = config.interference.map(|source| {
+            Bursts::new(source, Duration::from_nanos(first_burst.below(source.period.as_nanos())))
+        });
         let neighbour = config.neighbour.map(|neighbour| {
             let [arrivals, backoff] = streams.neighbour;
             contenders.push(Contender::new(backoff));
@@ -196,7 +218,7 @@ impl WifiBss {
             foreign
         });
         let functions = contenders.iter().flat_map(|_| Category::ALL);
-        WifiBss {
+        let mut bss = WifiBss {
             functions: functions.map(|category| Function::new(config.edca.access(category))).collect(),
             used: Vec::new(),
             ppdus: contenders.iter().map(|_| Ppdu::default()).collect(),
@@ -208,6 +230,9 @@ impl WifiBss {
             peers,
             places,
             neighbour,
+            bursts,
+            burst: Time::NEVER,
+            roams: Time::NEVER,
             phase: Phase::Idle { due: Time::NEVER },
             release: Time::NEVER,
             idle_from: Time::ZERO,
@@ -215,7 +240,10 @@ impl WifiBss {
             released: Vec::new(),
             stats: WifiStats::default(),
             config,
-        }
+        };
+        bss.schedule_roam();
+        bss.schedule();
+        bss
     }
 
     /// Packets that entered and have not left the BSS.
@@ -272,7 +300,12 @@ impl WifiBss {
         let category = Category::of(packet.dscp);
         let index = self.agreement(from, to, category);
         let up = from != AP;
-        let is_shared = self.shares_queue(up);
+        let station = if up { from } else { to };
+        if !up && self.is_unreachable(station) {
+            self.peers[station - 1].stats.down.unreachable += 1;
+            return out.drop(packet, DropReason::Unreachable);
+        }
+        let (is_shared, is_away) = (self.shares_queue(up), self.is_away(station));
         let limit = match if up { &self.config.station_queue } else { &self.config.queue } {
             Queue::DropTail(limit) => *limit,
             Queue::Managed(_) => QueueLimit::Unlimited,
@@ -281,7 +314,7 @@ impl WifiBss {
         let held = if is_shared { self.shared[category as usize] } else { agreement.held() };
         self.entered += 1;
         if !agreement.push(now, (self.entered, packet), (limit, held), out) {
-            self.peers[if up { from } else { to } - 1].stats_mut(up).packets.overflowed += 1;
+            self.peers[station - 1].stats_mut(up).packets.overflowed += 1;
             return out.drop(packet, DropReason::QueueFull);
         }
         if is_shared {
@@ -289,7 +322,7 @@ impl WifiBss {
             *packets += 1;
             *bytes += packet.size;
         }
-        let waits = !agreement.is_ready && agreement.has_frames();
+        let waits = !is_away && !agreement.is_ready && agreement.has_frames();
         if waits && (up || !self.is_buffered(to, now)) {
             self.agreements[index].is_ready = true;
             self.add_ready(CATEGORIES * from + category as usize, index, now);
@@ -319,8 +352,8 @@ impl WifiBss {
             let packet = self.released[index];
             let peer = &mut self.peers[station];
             let (dropped, random) = &mut peer.above_mac[usize::from(up)];
-            // Drawn even if nothing can be dropped, so that the n-th packet uses the same random number under every scheme.
-            let is_dropped = random.bernoulli(*dropped);
+            // Drawn for every packet, so that the n-th one uses the same random number under every scheme.
+            let is_dropped = *dropped > 0.0 && random.bernoulli(*dropped);
             let outlet = if up { Port::WIRED } else { Port(1 + station as u16) };
             let stats = &mut peer.stats_mut(up).packets;
             if is_dropped {

@@ -77,16 +77,25 @@ impl WifiBss {
         }
     }
 
-    fn release_buffered(&mut self, to: usize, now: Time) {
+    pub(super) fn release_buffered(&mut self, to: usize, now: Time) {
         self.schedule_release(to, Time::NEVER);
+        // Otherwise it is released when the station comes back.
+        if self.is_away(to) {
+            return;
+        }
         if let Some(doze) = &mut self.peers[to - 1].doze {
             doze.awake_until = now + doze.config.timeout;
         }
+        self.add_waiting(AP, to, now);
+    }
+
+    /// Agreements with frames from `from` to `to` that are not served yet are from now on.
+    pub(super) fn add_waiting(&mut self, from: usize, to: usize, now: Time) {
         for category in Category::ALL {
-            let index = self.agreement(AP, to, category);
+            let index = self.agreement(from, to, category);
             if !self.agreements[index].is_ready && self.agreements[index].has_frames() {
                 self.agreements[index].is_ready = true;
-                self.add_ready(CATEGORIES * AP + category as usize, index, now);
+                self.add_ready(CATEGORIES * from + category as usize, index, now);
             }
         }
     }

@@ -37,6 +37,8 @@ pub struct WifiStreams {
     pub queue: [Stream; 2],
     /// Which beacons it listens to; of the first station that dozes, also when the access point sends them.
     pub beacon: Stream,
+    /// When it first roams.
+    pub roam: Stream,
 }
 
 impl WifiStreams {
@@ -51,6 +53,7 @@ impl WifiStreams {
             rate: both("rate"),
             queue: both("queue"),
             beacon: streams.stream_of(format_args!("beacon:{name}")),
+            roam: streams.stream_of(format_args!("roam:{name}")),
         }
     }
 }
@@ -62,6 +65,8 @@ pub struct BssStreams {
     pub backoff: Stream,
     /// Arrivals and backoffs of the neighbouring BSS.
     pub neighbour: [Stream; 2],
+    /// When the first burst of interference starts.
+    pub interference: Stream,
 }
 
 impl BssStreams {
@@ -71,6 +76,7 @@ impl BssStreams {
         BssStreams {
             backoff: stream("ap-backoff"),
             neighbour: [stream("neighbour"), stream("neighbour-backoff")],
+            interference: stream("interference"),
         }
     }
 }

@@ -26,6 +26,8 @@ pub struct WifiStats {
     pub collision_time: Duration,
     /// Air time of the neighbouring BSS.
     pub neighbour_time: Duration,
+    /// Time of bursts that are heard, as far as no exchange takes it.
+    pub interference_time: Duration,
     /// Time of contention, and without anything to send.
     pub idle_time: Duration,
 }
@@ -46,6 +48,8 @@ pub struct WayStats {
     pub ppdus: u64,
     /// Air time of exchanges without a collision, from the start of the PPDU, or of its RTS, to the end of the response.
     pub air_time: Duration,
+    /// Packets that no access point could send, as their station had left: those in the queue, and those that came in the gap.
+    pub unreachable: u64,
 }
 
 /// Counters of a station.
@@ -55,4 +59,6 @@ pub struct StationWays {
     pub down: WayStats,
     /// To the access point.
     pub up: WayStats,
+    /// Changes of the access point.
+    pub roams: u64,
 }

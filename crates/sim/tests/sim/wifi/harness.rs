@@ -28,7 +28,7 @@ pub(crate) fn ht20() -> WifiConfig {
 /// MCS 7 with one stream, without losses.
 pub(crate) fn mcs7() -> StationRadio {
     let rate = RateSelection::Fixed(FixedRate { mcs: 7, streams: 1 });
-    StationRadio { rate, streams: 1, snr: None, loss: MpduLoss::default(), power_save: None }
+    StationRadio { rate, streams: 1, snr: None, loss: MpduLoss::default(), power_save: None, roaming: None }
 }
 
 /// Stations with channels of one model.
@@ -89,6 +89,16 @@ impl Bench {
         while self.bss.next_wakeup() < Time::NEVER {
             self.wake();
         }
+    }
+
+    /// Runs until the BSS holds nothing, and then a while, although wake-ups of roaming stations or of bursts never end.
+    pub(crate) fn finish_within(&mut self, rest: Duration) {
+        let limit = self.now + Duration::from_secs(600);
+        while self.bss.held() > 0 {
+            self.wake();
+            assert!(self.now < limit, "it holds {} packets for ever", self.bss.held());
+        }
+        self.until(self.now + rest);
     }
 
     fn wake(&mut self) {

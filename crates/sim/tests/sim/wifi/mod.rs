@@ -1,5 +1,6 @@
 //! 802.11n, 802.11ac and 802.11ax: by hand, against closed forms, and in random worlds.
 
+mod absences;
 mod harness;
 mod saturation;
 mod timeline;

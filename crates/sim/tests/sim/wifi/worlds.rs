@@ -6,8 +6,8 @@ use lasthop_base::{Bytes, Decibels, Duration, Probability, Stream, Streams};
 use lasthop_link::queue::{Management, Queue, QueueLimit};
 use lasthop_link::wifi::rate::{FixedRate, RateSelection};
 use lasthop_link::wifi::{
-    Category, Delivery, GuardInterval, MpduLoss, PowerSave, PpduFormat, Scheduler, Standard, StationRadio,
-    Width, WifiConfig,
+    Category, Delivery, GuardInterval, Interference, MpduLoss, PowerSave, PpduFormat, Queued, Roaming,
+    Scheduler, Standard, StationRadio, Width, WifiConfig,
 };
 use lasthop_link::wlan::RetryLimit;
 use lasthop_proto::{Dscp, HostId, Packet, Port};
@@ -75,18 +75,35 @@ fn power_save(random: &mut Stream) -> Option<PowerSave> {
     random.bernoulli(0.5).then_some(save)
 }
 
+/// A third of the worlds have stations that roam, and a third bursts of interference.
+fn absences(random: &mut Stream) -> (Option<Roaming>, Option<Interference>) {
+    let ms = Duration::from_millis;
+    let roaming = Roaming {
+        every: ms(200),
+        channels: one_of(random, &[0, 1, 4]),
+        dwell: ms(one_of(random, &[0, 1, 10])),
+        pause: ms(one_of(random, &[0, 20])),
+        fast_transition: true,
+        gap: one_of(random, &[None, Some(Duration::ZERO), Some(ms(5))]),
+        queued: one_of(random, &[Queued::Lost, Queued::Forwarded]),
+    };
+    let period = Duration::from_micros(one_of(random, &[1_000, 20_000]));
+    let burst = Duration::from_nanos(period.as_nanos() / one_of(random, &[2, 10]));
+    let loss = Probability::new(one_of(random, &[0.0, 0.5])).unwrap();
+    let interference = Interference { period, burst, loss, heard: random.bernoulli(0.7) };
+    (random.bernoulli(0.3).then_some(roaming), random.bernoulli(0.3).then_some(interference))
+}
+
 impl World {
     fn random(seed: u64) -> World {
+        let (roaming, interference) = absences(&mut Streams::new(seed, 0).stream("absences"));
         let mut random = Streams::new(seed, 0).stream("world");
         let random = &mut random;
-        let config = config(random);
+        let config = WifiConfig { interference, ..config(random) };
         let stations = 1 + random.below(5) as u16;
         let share = |random: &mut Stream| Probability::new(one_of(random, &[0.0, 0.1, 0.5])).unwrap();
-        let rates = [
-            RateSelection::Ideal,
-            RateSelection::Fixed(FixedRate { mcs: 0, streams: 1 }),
-            RateSelection::Fixed(FixedRate { mcs: 7, streams: 2 }),
-        ];
+        let mut rates = RateSelection::examples();
+        rates.push(RateSelection::Fixed(FixedRate { mcs: 7, streams: 2 }));
         let radio = StationRadio {
             rate: one_of(random, &rates),
             streams: 2,
@@ -94,6 +111,7 @@ impl World {
             snr: one_of(random, &[None, Decibels::new(22.0)]),
             loss: MpduLoss { down: share(random), up: share(random) },
             power_save: power_save(&mut Streams::new(seed, 0).stream("power-save")),
+            roaming,
         };
         let rare = Probability::new(0.1).unwrap();
         let above_mac = one_of(random, &[AboveMac::default(), AboveMac { down: rare, up: rare }]);
@@ -123,7 +141,10 @@ impl World {
         for &(at, port, packet) in &self.arrivals {
             bench.send(us(at), port, packet);
         }
-        bench.finish();
+        match self.radio.roaming.is_some() || self.config.interference.is_some() {
+            true => bench.finish_within(Duration::from_millis(20)),
+            false => bench.finish(),
+        }
         bench
     }
 }
@@ -142,14 +163,17 @@ fn check(seed: u64) -> (u64, u64) {
     assert_eq!(bench.bss.held(), 0, "world {seed}");
 
     let stats = bench.bss.stats();
-    let parts = [stats.data_time, stats.control_time, stats.gap_time, stats.collision_time, stats.idle_time];
-    let sum = parts.iter().fold(Duration::ZERO, |sum, part| sum + *part);
+    let air = [stats.data_time, stats.control_time, stats.gap_time, stats.collision_time];
+    let rest = [stats.interference_time, stats.idle_time];
+    let sum = air.iter().chain(&rest).fold(Duration::ZERO, |sum, part| sum + *part);
     // The last access may find that a discipline has dropped what it was for.
     let drops_late = [world.config.queue, world.config.station_queue]
         .iter()
         .any(|queue| matches!(queue, Queue::Managed(_)));
     assert!(us(0) + sum <= bench.woken, "world {seed}: {stats:?}");
-    assert!(drops_late || stats.ppdus == 0 || us(0) + sum == bench.woken, "world {seed}: {stats:?}");
+    // A station that roams wakes the medium and leaves it idle.
+    let wakes_idle = drops_late || world.radio.roaming.is_some();
+    assert!(wakes_idle || stats.ppdus == 0 || us(0) + sum == bench.woken, "world {seed}: {stats:?}");
 
     // Each attempt has an outcome, and each packet that was sent a first attempt.
     let (mut collided, mut retries) = (0, 0);
