@@ -65,7 +65,7 @@ impl Unloaded {
             }
             NetworkLink::Radio(hop) => {
                 let radio = if from == hop.mobile { &hop.up } else { &hop.down };
-                match radio.rate.varies() || radio.delay.varies() || radio.fec.is_some() {
+                match radio.varies() || radio.fec.is_some() {
                     true => Unloaded::Unknown,
                     false => Unloaded::Radio(Box::new(radio.clone())),
                 }

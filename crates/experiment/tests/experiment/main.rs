@@ -12,6 +12,7 @@ mod data_files;
 mod delays;
 mod energy;
 mod external;
+mod grants;
 mod l4s;
 mod m_tcp;
 mod mobility;

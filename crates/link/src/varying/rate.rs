@@ -207,6 +207,11 @@ impl Rate {
         BitRate::from_bps(mean.round().max(1.0) as u64).expect("it is above zero")
     }
 
+    /// Whether it is a function of time, which packets do not have to wait for.
+    pub fn is_of_time(&self) -> bool {
+        !matches!(self, Rate::Varying(VaryingRate::Mahimahi(_) | VaryingRate::TokenBucket(_)))
+    }
+
     /// Whether the rate varies.
     pub fn varies(&self) -> bool {
         matches!(self, Rate::Varying(_))

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use lasthop_base::{Duration, Stream, Time};
 
 use super::delay::{Delay, DelayReader};
+use super::grants::{Grants, Scheduler};
 use super::lognormal::Fluctuation;
 use super::mahimahi::{OPPORTUNITY, Taker};
 use super::rate::{Rate, RateReader, VaryingRate};
@@ -39,6 +40,7 @@ enum Capacity {
     Steps(RateReader),
     Opportunities(Taker),
     Tokens(Shaper),
+    Grants(Box<Scheduler>),
 }
 
 impl Timing {
@@ -64,6 +66,19 @@ impl Timing {
         Timing { rate, delay, horizon, last: Time::ZERO }
     }
 
+    /// The same link with a base station that grants intervals: to it (`up`), or from it. `random` is a stream of its own, `shared` a copy of that
+    /// of the opposite direction.
+    ///
+    /// # Panics
+    /// If the rate is one of opportunities or a shaper.
+    pub fn granted(self, grants: Grants, up: bool, random: Stream, shared: Stream) -> Timing {
+        let Capacity::Steps(rate) = self.rate else {
+            panic!("a rate that depends on the traffic is granted")
+        };
+        let scheduler = Scheduler::new(grants, rate, up, random, shared);
+        Timing { rate: Capacity::Grants(Box::new(scheduler)), ..self }
+    }
+
     /// The end of the run.
     pub fn horizon(&self) -> Time {
         self.horizon
@@ -75,6 +90,7 @@ impl Timing {
         let (mut begin, mut pauses) = (start, Duration::ZERO);
         let end = match &mut self.rate {
             Capacity::Opportunities(taker) => taker.send(start, bits, self.horizon),
+            Capacity::Grants(scheduler) => scheduler.send(start, bits, self.horizon),
             Capacity::Tokens(shaper) => {
                 let end;
                 (begin, end) = shaper.send(start, bits);
@@ -134,6 +150,10 @@ impl Timing {
                     (taker.count_until(end) as f64 * OPPORTUNITY.bits() as f64 / bin.as_secs_f64(), end)
                 }
                 Capacity::Tokens(shaper) => (shaper.bps() as f64, Time::NEVER),
+                Capacity::Grants(scheduler) => {
+                    let (bps, until) = scheduler.rate().at(at);
+                    (bps as f64, until)
+                }
             };
             let delay = self.delay.at(at);
             rows.push((at, bps, delay.map(|(delay, _)| delay)));
@@ -149,8 +169,10 @@ impl Pace for Timing {
     const KEEPS_ORDER: bool = false;
 
     fn idle(&mut self, now: Time) {
-        if let Capacity::Opportunities(taker) = &mut self.rate {
-            taker.idle(now);
+        match &mut self.rate {
+            Capacity::Opportunities(taker) => taker.idle(now),
+            Capacity::Grants(scheduler) => scheduler.idle(now),
+            Capacity::Steps(_) | Capacity::Tokens(_) => {}
         }
     }
 
@@ -161,6 +183,7 @@ impl Pace for Timing {
         let ready = match &mut self.rate {
             Capacity::Opportunities(taker) => taker.ready(start),
             Capacity::Tokens(_) => start,
+            Capacity::Grants(scheduler) => scheduler.ready(start, self.horizon),
             Capacity::Steps(reader) => {
                 let mut at = start;
                 loop {
@@ -182,8 +205,8 @@ impl Pace for Timing {
         // A transmission that does not end within the run need not start: nothing depends on its outcome.
         let begin = if end == Time::NEVER { end } else { begin };
         let time = match self.rate {
-            // Opportunities are instants without a duration.
-            Capacity::Opportunities(_) => nominal,
+            // Opportunities and intervals are instants without a duration.
+            Capacity::Opportunities(_) | Capacity::Grants(_) => nominal,
             Capacity::Steps(_) | Capacity::Tokens(_) => end.since(begin).saturating_sub(pauses),
         };
         OnAir { begin, end, time }
@@ -193,7 +216,11 @@ impl Pace for Timing {
         if end > self.horizon {
             return Time::NEVER;
         }
-        let at = end + self.delay.of_packet(end);
+        let arrived = match &mut self.rate {
+            Capacity::Grants(scheduler) => scheduler.arrival(end),
+            _ => end,
+        };
+        let at = arrived + self.delay.of_packet(end);
         if !self.delay.keeps_order() {
             return at;
         }

@@ -125,9 +125,7 @@ impl NetworkLink {
     pub fn varies(&self) -> bool {
         match self {
             NetworkLink::Wired(wired) => wired.rate.varies() || wired.delay.varies(),
-            NetworkLink::Radio(hop) => {
-                [&hop.down, &hop.up].iter().any(|radio| radio.rate.varies() || radio.delay.varies())
-            }
+            NetworkLink::Radio(hop) => hop.down.varies() || hop.up.varies(),
             NetworkLink::Station(_) => false,
         }
     }

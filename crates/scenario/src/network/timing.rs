@@ -30,7 +30,14 @@ impl LastHop {
         let (radio, direction) = if up { (&self.up, "up") } else { (&self.down, "down") };
         let named = |name: &str| streams.stream(&[name, &self.suffix, ":", direction].concat());
         let slots = streams.stream(&["slots", &self.suffix].concat());
-        Timing::new(&radio.rate, &radio.delay, timing_streams(named, slots), limit)
+        let timing = Timing::new(&radio.rate, &radio.delay, timing_streams(named, slots), limit);
+        match radio.grants {
+            None => timing,
+            Some(grants) => {
+                let shared = streams.stream(&["grants", &self.suffix].concat());
+                timing.granted(grants, up, named("grants"), shared)
+            }
+        }
     }
 }
 

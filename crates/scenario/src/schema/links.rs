@@ -3,7 +3,7 @@
 use lasthop_base::{Bytes, Duration, Power, Unread};
 use lasthop_channel::{Model, Outages};
 use lasthop_link::queue::Queue;
-use lasthop_link::varying::{Delay, Rate};
+use lasthop_link::varying::{Delay, Grants, Rate};
 use lasthop_link::wlan::AboveMac;
 use lasthop_link::{Expansion, Exposed};
 use lasthop_proto::arq;
@@ -197,7 +197,7 @@ radio_schema! {
         /// The loss model: `"perfect"`, or a table such as `[radio.channel.two-state]`.
         channel: Model;
         /// Overrides for the direction from the mobile host to the base station: `rate`, `delay`, `queue`,
-        /// `black_hole`, `expansion`, `mtu`, `unit`, `errors_on`, `channel`, `arq`, `fec` and `protect`, each as in
+        /// `black_hole`, `expansion`, `mtu`, `unit`, `errors_on`, `channel`, `grants`, `arq`, `fec` and `protect`, each as in
         /// `[radio]`. Keys that are not stated are the same as downlink. A `channel` stated here has
         /// independent fades. `[link.NAME.uplink]` replaces this table for one link.
         ///
@@ -208,6 +208,9 @@ radio_schema! {
         /// ```
         #[serde(skip_serializing_if = "Option::is_none")]
         uplink: Option<Box<LinkOverride>>;
+        /// Transmission by grants of a cellular base station, in both directions: `{}` has the times of LTE. By default, packets are sent when the link is free.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        grants: Option<Grants>;
         /// Outages at given times.
         #[serde(skip_serializing_if = "Option::is_none")]
         outage: Option<Outages>;
@@ -332,6 +335,11 @@ impl Wired {
 }
 
 impl Radio {
+    /// Whether the time of a packet's transmission depends on when it is sent.
+    pub fn varies(&self) -> bool {
+        self.rate.varies() || self.delay.varies() || self.grants.is_some()
+    }
+
     /// The number of units of a packet, the number of bits exposed to errors, and the total air time.
     pub fn on_air(&self, size: Bytes) -> (u32, u64, Duration) {
         let units = match self.unit {

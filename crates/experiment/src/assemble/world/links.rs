@@ -88,7 +88,7 @@ pub(super) fn direction(
         Direction::of(hop, from, link, network, streams);
     let up = from == hop.mobile;
     let radio = if up { &hop.up } else { &hop.down };
-    let link = if radio.rate.varies() || radio.delay.varies() {
+    let link = if radio.varies() {
         let timing = hop.timing(up, streams, network.limit);
         Link::radio_varying(config, timing, queue, channel, bits, backoff)
     } else {

@@ -368,6 +368,11 @@ impl Resolver<'_> {
                 say(self, key, &|resolver, path| resolver.check_steps_of(path, step, on_air));
             }
         }
+        if let Some(grants) = radio.grants {
+            say(self, "grants", &|resolver, path| {
+                resolver.check_steps_of(&[path, &["interval"]].concat(), Some(grants.interval), on_air);
+            });
+        }
         say(self, "channel", &|resolver, path| {
             resolver.check_periods(path, radio.channel.mean_cycle_s(), on_air);
         });

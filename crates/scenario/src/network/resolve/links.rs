@@ -257,6 +257,11 @@ impl Resolver<'_> {
             (down.rate.varies(), "rate", fixed),
             (down.delay.varies(), "delay", fixed),
             (
+                down.grants.is_some(),
+                "grants",
+                "found it on a link that shares a radio, expected none; `dispatch` in [shared] says who is served",
+            ),
+            (
                 down.black_hole.is_some(),
                 "black_hole",
                 "found it on a link that shares a radio, expected none",
@@ -330,6 +335,12 @@ impl Resolver<'_> {
             wrong("outage", outages),
             wrong("arq", radio.arq.validate()),
             wrong("queue", radio.queue.validate()),
+            wrong("grants", radio.grants.map_or(Ok(()), |grants| grants.validate())),
+            (radio.grants.is_some() && !radio.rate.is_of_time()).then(|| {
+                let problem = "found it with a rate that has opportunities or tokens of its own, expected a fixed rate, or one \
+                               of series, signal or lognormal";
+                (String::from("grants"), problem)
+            }),
             (radio.unit.is_some() && radio.mtu.is_some()).then(|| (two_sizes.0.to_owned(), two_sizes.1)),
             (radio.protect != LinkProtection::Scheme && radio.fec.is_none()).then(|| {
                 let problem = "found it without a code; add fec = \"bch-255-131-18\"";
