@@ -62,6 +62,7 @@ fn disciplines_keep_delays_short() {
             (".pie={}", 0.3),
             (".dualpi2={}", 0.3),
             (".fq-codel={}", 0.15),
+            (".cake={}", 0.15),
         ] {
             let managed = with(queue);
             let found = response_time(&managed);
@@ -115,7 +116,7 @@ fn ecn_capable_senders_are_marked() {
 #[test]
 fn drops_are_counted_per_reason() {
     let observe = Observe { trace: true, ..Observe::default() };
-    for queue in ["codel", "fq-codel", "red", "pie", "dualpi2"] {
+    for queue in ["codel", "fq-codel", "red", "pie", "dualpi2", "cake"] {
         let limit = format!("radio.queue.{queue}.limit=6 packets");
         let result = run_observed(&["radio.channel.frame-loss.loss=0.002", &limit], observe);
         let events = result.connections[0].parts[0].events.as_ref().expect("they are recorded");
@@ -158,6 +159,24 @@ fn a_policer_limits_the_rate_without_a_delay() {
     assert!((0.8e6..1.05e6).contains(&metrics.throughput_bps), "{} b/s", metrics.throughput_bps);
     assert!(metrics.aqm_drops > 0 && metrics.queue_drops == 0);
     assert!(web < 0.5 * response_time(&run(&["radio.queue=unlimited"])), "{web} s");
+}
+
+/// Where the uplink is too narrow for the acknowledgements of a download, those that wait superseded are dropped, and the download
+/// has its link. They are no losses.
+#[test]
+fn a_narrow_uplink_is_relieved_of_acknowledgements() {
+    let with = |filter: &str| {
+        let queue = format!("radio.uplink.queue.cake={{ack_filter=\"{filter}\"}}");
+        run(&["radio.uplink.rate=15 kbps", &queue])
+    };
+    let [off, on, aggressive] = ["off", "on", "aggressive"].map(|filter| {
+        let connections = with(filter).metrics.connections;
+        assert_eq!(connections.queue_drops, 0, "{filter}");
+        connections.throughput_bps
+    });
+    // An ACK of 40 B for two segments of 1460 B of payload lets 1.1 Mb/s pass.
+    assert!(off < 1.1e6, "{off} b/s");
+    assert!(on > 1.5 * off && aggressive > 1.5 * off, "{off}, {on} and {aggressive} b/s");
 }
 
 /// Queue settings apply to one link and one direction.

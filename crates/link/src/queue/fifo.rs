@@ -24,6 +24,18 @@ impl Fifo {
         Some((came, packet))
     }
 
+    /// The packets, the oldest first.
+    pub(super) fn packets(&self) -> impl ExactSizeIterator<Item = &Packet> + Clone {
+        self.packets.iter().map(|(_, packet)| packet)
+    }
+
+    /// Removes the packet at a place.
+    pub(super) fn remove(&mut self, place: usize) -> Option<Packet> {
+        let (_, packet) = self.packets.remove(place)?;
+        self.bytes = self.bytes - packet.size;
+        Some(packet)
+    }
+
     /// When the oldest packet arrived.
     pub(super) fn first_arrival(&self) -> Option<Time> {
         self.packets.front().map(|(came, _)| *came)

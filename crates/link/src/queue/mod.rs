@@ -34,6 +34,7 @@ registry::register! {
     pie: Pie,
     policer: Policer,
     dualpi2: Dualpi2,
+    cake: Cake,
 }
 
 /// The parameters of a discipline: the keys of its table in a scenario file.

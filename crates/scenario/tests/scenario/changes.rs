@@ -179,7 +179,7 @@ fn an_error_names_the_key_and_what_was_found_and_expected() {
             key("radio.queue", 20),
             ErrorKind::Key,
             "radio.queue: found 20, expected \"unlimited\", a number such as \"50 packets\", a size such as \"64 KiB\", \
-             or a table of one of codel, fq-codel, priority, red, adaptive-red, pie, policer, dualpi2",
+             or a table of one of codel, fq-codel, priority, red, adaptive-red, pie, policer, dualpi2, cake",
         ),
         (key("tcp.handshake", 1), ErrorKind::Key, "tcp.handshake: found 1, expected true or false"),
         (key("title", 5), ErrorKind::Key, "title: found 5, expected a string"),

@@ -48,6 +48,7 @@ const EDITS: &[(&str, &str, &str)] = &[
     ),
     ("a burst below the lower threshold", "delay = \"0 s\"", "queue.adaptive-red.burst = 3"),
     ("a coupling of less than one", "delay = \"0 s\"", "queue.dualpi2.coupling = 0.5"),
+    ("a round trip without a target", "delay = \"0 s\"", "queue.cake.rtt = \"19 us\""),
     ("an empty bucket", "delay = \"0 s\"", "queue.policer.burst = \"0 B\""),
     ("a bucket that no full packet fits", "delay = \"0 s\"", "queue.policer.burst = \"575 B\""),
     (

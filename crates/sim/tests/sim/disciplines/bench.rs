@@ -38,7 +38,12 @@ impl<D: Discipline> Bench<D> {
 
     /// Enqueues a packet; packets are numbered in order of arrival.
     pub(crate) fn come(&mut self, now: Time, flow: u16, size: u64, ecn: Ecn) {
-        self.queue.enqueue(now, packet(flow, self.came, size, ecn), false, &mut self.out);
+        self.arrive(now, packet(flow, self.came, size, ecn));
+    }
+
+    /// Enqueues any packet.
+    pub(crate) fn arrive(&mut self, now: Time, packet: Packet) {
+        self.queue.enqueue(now, packet, false, &mut self.out);
         self.came += 1;
         self.collect(now);
     }

@@ -2,6 +2,7 @@
 
 mod adaptive_red;
 mod bench;
+mod cake;
 mod codel;
 mod dualpi2;
 mod fq_codel;
