@@ -540,6 +540,35 @@ def test_probes_of_windows_and_keep_alives_are_no_data(
         assert any(f"{count} probes of a closed window" in note for note in measurement.notes)
 
 
+@pytest.mark.parametrize(
+    ("size", "missing", "again", "lost"),
+    [
+        # One packet of full size comes again in seven pieces, and in three of different sizes.
+        (1400, 1400, [200] * 7, 1),
+        (1400, 1400, [700, 600, 100], 1),
+        # Three of full size in five; seven small ones, as they were.
+        (1400, 4200, [840] * 5, 3),
+        (200, 1400, [200] * 7, 7),
+    ],
+)
+def test_retransmissions_that_are_cut_differently_are_as_many_as_were_lost(
+    size: int, missing: int, again: list[int], lost: int, reading: Reading
+) -> None:
+    def sent(time_s: float, seq: int, length: int) -> captures.Packet:
+        return captures.segment(time_s, seq, 1, length, from_client=False)
+
+    # The packets around the gap, and new data beside the retransmissions.
+    starts = [1 + number * size for number in range(20)]
+    starts += [starts[-1] + size + missing + number * size for number in range(20)]
+    packets = [sent(0.01 * number, seq, size) for number, seq in enumerate(starts)]
+    first = starts[19] + size
+    for number, length in enumerate(again):
+        packets.append(sent(0.305 + 0.001 * number, first, length))
+        first += length
+    (probes,) = reading(captures.written(packets), user="client").probes
+    assert int(probes.lost.sum()) == lost
+
+
 def test_keep_alives_between_losses_shift_none(faded: Transfer, reading: Reading) -> None:
     """Their numbers are the connection's, but they are no data."""
     packets: list[Packet] = []

@@ -322,6 +322,8 @@ class _Holes:
         # For each lost packet: the time at which it would have arrived, the row before which, and the first
         # sequence number of its hole.
         self.lost: list[tuple[float, float, int]] = []
+        # How many packets were lost in each gap, by the row behind it.
+        self.in_gap: dict[int, int] = {}
         self.duplicates = self.reordered = self.missed = 0
 
     @property
@@ -394,13 +396,24 @@ class _Holes:
     def _lose(self, hole: _Hole, low: int, high: int) -> None:
         """Place the lost packets between the arrivals around the hole, by their sequence numbers."""
         stream = self.stream
-        count = stream.full(high - low)
+        counted = self.in_gap.get(hole.after, 0)
+        count = min(stream.full(high - low), self._most_in_gap(hole) - counted)
+        self.in_gap[hole.after] = counted + count
         before, after = float(stream.time_s[hole.before]), float(stream.time_s[hole.after])
         # A part of the hole may already be filled.
         span = max(int(stream.end[hole.after]) - hole.first, 1)
         for piece in range(count):
             share = (min(low + (piece + 1) * stream.mss, high) - hole.first) / span
             self.lost.append((before + share * (after - before), hole.after - 1 + share, hole.first))
+
+    def _most_in_gap(self, hole: _Hole) -> int:
+        """Return how many packets a gap had, were they as small as the smaller one of its neighbours.
+
+        Retransmissions may be cut more finely than what they replace.
+        """
+        stream = self.stream
+        smaller = min(int(stream.end[row] - stream.seq[row]) for row in (hole.before, hole.after))
+        return -(-int(stream.seq[hole.after] - hole.first) // min(smaller, stream.mss))
 
     def finish(self) -> None:
         """Classify the holes that are open at the end of the capture."""
