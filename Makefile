@@ -43,7 +43,7 @@ PYTEST := $(BIN)/pytest --quiet --numprocesses auto --dist loadfile --no-loadsco
 # Under a name of its own, so that `make --dry-run` asks nothing.
 UP_TO_DATE = MAKEFLAGS= $(MAKE) --question
 
-.PHONY: run web docs kernel gateway demo-gateway release check test test-all extension lint lint-python lint-rust doc check-rust test-rust test-python pages
+.PHONY: run web docs kernel gateway demo-gateway release check test test-all extension lint lint-python lint-rust doc check-rust rust-tests-built test-rust test-python pages
 .PHONY: bench bench-record clean
 .DELETE_ON_ERROR:
 
@@ -53,8 +53,7 @@ run: $(BUILT)
 # In an order in which no cargo waits for the lock of another, which would idle a core. Python's tests, some of which
 # measure time, run alone.
 test:
-	$(MAKE) --jobs=2 pages lint-rust
-	cargo test --quiet --workspace --no-run
+	$(MAKE) --jobs=2 pages rust-tests-built
 	$(MAKE) --jobs=2 test-rust lint-python doc
 	$(PYTEST)
 
@@ -91,6 +90,10 @@ lint-rust:
 
 doc:
 	RUSTDOCFLAGS='-D warnings' cargo doc --quiet --workspace --no-deps
+
+# One after the other: both build into the same place.
+rust-tests-built: lint-rust
+	cargo test --quiet --workspace --no-run
 
 test-rust: | $(VENV)/.made
 	$(RUST_TESTS)
