@@ -1,6 +1,8 @@
 //! Times in which a station is away, or the medium is not Wi-Fi's: roaming and bursts of interference, against closed forms.
 
 use lasthop_base::{Bytes, Duration, Probability, Time};
+use lasthop_link::queue::{Queue, QueueLimit};
+use lasthop_link::wifi::rate::RateSelection;
 use lasthop_link::wifi::{Interference, Queued, Roaming, StationRadio, WifiConfig};
 use lasthop_link::wlan::RetryLimit;
 use lasthop_proto::{DropReason, Port};
@@ -22,7 +24,10 @@ const ROAMING: Roaming = Roaming {
 
 /// A packet every millisecond for ten seconds, down or up, to or from a station that roams.
 fn stream(roaming: Roaming, up: bool) -> Bench {
-    let radio = StationRadio { roaming: Some(roaming), ..mcs7() };
+    stream_of(StationRadio { roaming: Some(roaming), ..mcs7() }, up)
+}
+
+fn stream_of(radio: StationRadio, up: bool) -> Bench {
     let mut bench = Bench::new(ht20(), 1, stations(1, 1, radio, AboveMac::default()));
     let (port, to) = if up { (Port(1), SERVER) } else { (Port::WIRED, host(0)) };
     for number in 0..10_000 {
@@ -63,6 +68,63 @@ fn a_station_is_away_for_its_scans_and_for_the_gap() {
             assert!((9..=10).contains(&roams), "{roams}");
         }
     }
+}
+
+/// At the next access point, Minstrel begins with the lowest rate: of the packets that waited, 11 of 544 B fit into the longest PPDU at 6.5 Mb/s, where
+/// 65 Mb/s had room for all 64 of the window.
+#[test]
+fn rate_control_begins_anew() {
+    let deliveries_at_once = |rate| {
+        let roaming = Roaming { queued: Queued::Forwarded, ..ROAMING };
+        let bench = stream_of(StationRadio { rate, roaming: Some(roaming), ..mcs7() }, false);
+        let at: Vec<f64> = bench.deliveries().iter().map(|delivery| delivery.0 / 1e3).collect();
+        let gaps = (1..at.len()).filter(|&index| at[index] - at[index - 1] > 200.0);
+        let after = gaps
+            .map(|index| at.iter().filter(|time| **time >= at[index] && **time < at[index] + 5.3).count());
+        after.collect::<Vec<_>>()
+    };
+    let [adaptive, fixed] = [RateSelection::MinstrelHt, mcs7().rate].map(deliveries_at_once);
+    assert!(adaptive.len() >= 9 && adaptive.iter().all(|count| *count < 20), "{adaptive:?}");
+    assert!(fixed.len() >= 9 && fixed.iter().all(|count| *count > 60), "{fixed:?}");
+}
+
+/// What a queue holds when the station leaves waits, too.
+#[test]
+fn a_backlog_waits_for_the_station() {
+    let radio = StationRadio { roaming: Some(Roaming { queued: Queued::Forwarded, ..ROAMING }), ..mcs7() };
+    let config = WifiConfig { queue: Queue::DropTail(QueueLimit::Unlimited), ..ht20() };
+    let mut bench = Bench::new(config, 1, stations(1, 1, radio, AboveMac::default()));
+    for number in 0..10_000 {
+        bench.send(us(1), Port::WIRED, packet(number, host(0), 1498));
+    }
+    bench.finish_within(Duration::from_millis(20));
+    let pauses: Vec<f64> = pauses(&bench).into_iter().map(|pause| pause.1).collect();
+    let near = |expected: f64| pauses.iter().filter(|pause| (*pause - expected).abs() < 8.0).count();
+    // Two seconds of air take three of time.
+    assert!(near(60.0) >= 4 && near(250.0) >= 2 && pauses.len() <= 9, "{pauses:?}");
+}
+
+/// One queue of 100 packets for all stations has room for the others when a station has left with packets in it, however often.
+#[test]
+fn what_a_station_leaves_takes_no_room() {
+    let ms = Duration::from_millis;
+    let roaming = Roaming { every: ms(500), channels: 0, gap: Some(ms(50)), ..ROAMING };
+    let queue = Queue::DropTail(QueueLimit::Packets(100));
+    let mut all = stations(1, 2, mcs7(), AboveMac::default());
+    all[0].radio.roaming = Some(roaming);
+    let mut bench = Bench::new(WifiConfig { queue, ..ht20() }, 1, all);
+    // Bursts of 60 packets, which take 12 of 30 ms, to the one that roams; one packet each to the other.
+    for number in 0..1_000 {
+        let at = us(30_000 * number);
+        (0..60).for_each(|_| bench.send(at, Port::WIRED, packet(number, host(0), 1498)));
+        bench.send(at, Port::WIRED, packet(number, host(1), 1498));
+    }
+    bench.finish_within(ms(20));
+    let [roams, stays] = [0, 1].map(|index| bench.bss.station(index).down);
+    let left =
+        bench.log.iter().filter(|(_, did)| matches!(did, Did::Drop(_, DropReason::Unreachable))).count();
+    assert!(left > 2_000 && roams.packets.overflowed == 0, "{left} {roams:?}");
+    assert_eq!((stays.packets.delivered, stays.packets.overflowed), (1_000, 0));
 }
 
 /// Without forwarding, the packets of the gap are dropped, one for each millisecond, and no others.
