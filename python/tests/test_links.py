@@ -372,6 +372,16 @@ def test_a_token_bucket_is_lost_aloud() -> None:
         assert "token bucket up" not in text
 
 
+def test_grants_are_lost_aloud_and_neighbours_have_their_share() -> None:
+    busy, alone = (preset_link(name) for name in ("lte-busy", "lte"))
+    assert (busy.rate_bps, busy.up_rate_bps) == pytest.approx((16.74e6 / 4, 13.35e6 / 4))
+    said = "The grants up are left out, with their waits and repetitions"
+    for text in (netem(busy), patchbay(busy), toxiproxy(busy)):
+        assert f"{said}; the rate is a share beside 3 others" in text
+    assert f"{said}.\n" in netem(alone)
+    assert "rate 4185kbit" in netem(busy)
+
+
 def test_a_list_of_delays_is_no_link_in_time(tmp_path: Path) -> None:
     (tmp_path / "delays.csv").write_text("delay_ms\n5\n10\n")
     listed = f"radio.delay.per-packet={{ file = '{tmp_path}/delays.csv' }}"

@@ -213,12 +213,21 @@ def _rate(scenario: Scenario, *, up: bool = False) -> float:
     """Return the mean rate of the last hop in a direction; of Wi-Fi, what a transfer by CUBIC gets now."""
     if "wifi" in scenario:
         return goodput(scenario, up=up)
+    granted = grants(scenario, up=up)
+    users = 1 if granted is None else 1 + int(granted["neighbours"])
     rate = stated(scenario, LAST_HOP, "rate", up=up)
     if isinstance(rate, Mapping) and "lognormal" in rate:
         rate = rate["lognormal"]["mean"]
     if isinstance(rate, int | float):
-        return float(rate)
-    return float(scenario.link_timing(SEEN_S, LAST_HOP, up=up)["rate_bps"].mean())
+        return float(rate) / users
+    return float(scenario.link_timing(SEEN_S, LAST_HOP, up=up)["rate_bps"].mean()) / users
+
+
+def grants(scenario: Scenario, *, up: bool) -> Mapping[str, Any] | None:
+    """Return the table of the grants of the last hop in a direction; None if it has none."""
+    own = "radio.uplink.grants"
+    key = own if up and own in scenario else "radio.grants"
+    return scenario[key] if key in scenario else None  # noqa: SIM401
 
 
 def goodput(scenario: Scenario, *, up: bool = False) -> float:

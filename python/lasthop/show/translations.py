@@ -10,7 +10,7 @@ from typing import Any
 from lasthop._lasthop import Quantity
 from lasthop.core import formats
 from lasthop.fitting import GivenLink
-from lasthop.fitting.given import LAST_HOP, SEEN_S, stated
+from lasthop.fitting.given import LAST_HOP, SEEN_S, grants, stated
 
 PACKET_BITS = 1500 * 8
 """The packet by whose transmission time a channel in time becomes one by packets."""
@@ -105,6 +105,13 @@ def _lost(link: GivenLink) -> list[str]:
             mean = formats.rate(_rate(link, up=up))
             found.append(
                 f"The rate {name} varies; its mean of {mean} is constant here. A Mahimahi trace varies."
+            )
+        granted = grants(link.given, up=up)
+        if granted is not None:
+            others = int(granted["neighbours"])
+            found.append(
+                f"The grants {name} are left out, with their waits and repetitions"
+                + (f"; the rate is a share beside {others} others that always have data." if others else ".")
             )
         rate = stated(link.given, LAST_HOP, "rate", up=up)
         if isinstance(rate, Mapping) and "token-bucket" in rate:
