@@ -46,28 +46,6 @@ def test_help_names_every_command_and_option(command: Command) -> None:
     assert all(option in described for option in options)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "slow"),
-    [
-        (["--help"], {"numpy", "matplotlib", "pandas", "scipy", "rich"}),
-        (["run", "--help"], {"numpy", "matplotlib", "pandas", "scipy"}),
-        (["run", EXAMPLE], {"numpy", "matplotlib", "pandas", "scipy"}),
-    ],
-)
-def test_startup_imports_nothing_slow(arguments: list[str], slow: set[str]) -> None:
-    program = f"""
-import atexit, sys
-atexit.register(lambda: print("imported", {slow} & {{*sys.modules}}))
-sys.argv = ["lasthop", *{arguments}]
-from lasthop.cli import main
-main()
-"""
-    result = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert (result.returncode, result.stdout.splitlines()[-1]) == (0, "imported set()")
-
-
 def test_neither_an_import_nor_help_warns() -> None:
     """In a process of its own, since this one imported the modules before, and shows warnings differently."""
     program = """

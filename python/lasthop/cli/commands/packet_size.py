@@ -19,7 +19,6 @@ from lasthop.cli.streams import emit, emit_document
 from lasthop.cli.table import Table, in_common, printable
 from lasthop.core.titles import shown_title
 from lasthop.core.units import RATES
-from lasthop.show.packet_size import figures
 from lasthop.study import Study, StudyError
 from lasthop.study import packet_size as by_size
 
@@ -109,6 +108,7 @@ def _takes_sizes(path: Path, key: str, overrides: list[str]) -> bool:
 def _draw(study: Study, key: str, out: Path) -> list[Path]:
     """Draw throughput against packet size."""
     from lasthop import plots
+    from lasthop.show.packet_size import figures
 
     drawn = figures(study, key=key)
     with Output(out) as output:
