@@ -44,6 +44,13 @@ pub struct Settings {
     /// The number of later packets whose acknowledgement declares a packet lost (RFC 9002 section 6.1.1), 3 to 1,000. With more,
     /// packets may arrive late without harm, and losses are detected later.
     pub packet_threshold: u32,
+    /// Packets per acknowledgement, 1 to 1,000. With another number than 2, or another `ack_delay`, the sender asks the receiver for
+    /// it (draft-ietf-quic-ack-frequency), and for an acknowledgement at once only of packets that are `packet_threshold` - 1 out of
+    /// order. More than 2 spare the uplink, or the air that both directions share.
+    pub ack_every: u32,
+    /// Longest delay of an acknowledgement; quinn asks for no more than a round trip or 25 ms,
+    /// whichever is longer.
+    pub ack_delay: Duration,
     /// Largest number of datagrams that one call to the stack returns, as with segmentation offload. Pacing spaces batches.
     pub batch: u32,
     /// Timers expire at multiples of this: 1 ms with quinn's usual runtime. By default they are exact.
@@ -72,6 +79,8 @@ impl Settings {
     /// A lower threshold than that of RFC 9002 takes usual reordering for losses.
     const PACKET_THRESHOLDS: RangeInclusive<u32> = 3..=1_000;
 
+    const MOST_PER_ACK: u32 = 1_000;
+
     /// quinn's own upper bound is 10.
     const MOST_BATCH: u32 = 64;
 
@@ -95,6 +104,16 @@ impl Settings {
             let found = self.packet_threshold;
             ("packet_threshold", format!("found {found}, expected from {least} to {most} packets"))
         });
+        let ack_every = (self.ack_every == 0 || self.ack_every > Settings::MOST_PER_ACK).then(|| {
+            (
+                "ack_every",
+                format!("found {}, expected from 1 to {} packets", self.ack_every, Settings::MOST_PER_ACK),
+            )
+        });
+        let delays = Duration::from_millis(1)..=Duration::from_secs(1);
+        let ack_delay = (!delays.contains(&self.ack_delay)).then(|| {
+            ("ack_delay", format!("found \"{}\", expected from \"1 ms\" to \"1 s\"", self.ack_delay))
+        });
         let longest = Duration::from_millis(100);
         let tick = (self.tick > longest)
             .then(|| ("tick", format!("found \"{}\", expected at most \"{longest}\"", self.tick)));
@@ -106,7 +125,7 @@ impl Settings {
             bytes("window", self.window, Bytes(2 * self.mtu.0), Settings::MOST_WINDOW),
             bytes("handshake", self.handshake, Bytes(200), Bytes(60_000)),
         ];
-        sizes.into_iter().chain([threshold, batch, tick]).flatten().collect()
+        sizes.into_iter().chain([threshold, ack_every, ack_delay, batch, tick]).flatten().collect()
     }
 }
 
@@ -117,6 +136,8 @@ impl Default for Settings {
             mtu_discovery: false,
             window: Bytes(1_250_000),
             packet_threshold: 3,
+            ack_every: 2,
+            ack_delay: Duration::from_millis(25),
             batch: 10,
             tick: Duration::ZERO,
             handshake: SERVER_FLIGHT,

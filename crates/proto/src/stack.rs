@@ -41,8 +41,8 @@ pub struct Sender {
     pub name: &'static str,
     /// The name in reports.
     pub title: &'static str,
-    /// How the owner of a server chooses it.
-    pub how: &'static str,
+    /// How the owner of a server chooses it; `None` if no server has it.
+    pub how: Option<&'static str>,
 }
 
 /// A connection for which a [`Stack`] builds the ends.

@@ -15,15 +15,15 @@ use pyo3::prelude::*;
 ///     The transport protocol: QUIC.
 /// version : str
 ///     The library that runs, with its version.
-/// how : str
-///     How the owner of a server chooses it.
+/// how : str or None
+///     How the owner of a server chooses it; None if no server has it.
 #[pyclass(frozen, get_all, module = "lasthop._lasthop")]
 pub(crate) struct StackSender {
     name: &'static str,
     title: &'static str,
     protocol: &'static str,
     version: &'static str,
-    how: &'static str,
+    how: Option<&'static str>,
 }
 
 #[pymethods]
@@ -43,7 +43,7 @@ impl StackSender {
 /// Examples
 /// --------
 /// >>> from lasthop import _lasthop
-/// >>> [sender.name for sender in _lasthop.stack_senders()]
+/// >>> [sender.name for sender in _lasthop.stack_senders() if sender.how]
 /// ['quinn-cubic', 'quinn-newreno', 'quinn-bbr']
 #[pyfunction]
 pub(crate) fn stack_senders() -> Vec<StackSender> {

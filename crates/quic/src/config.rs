@@ -3,14 +3,18 @@
 use std::sync::Arc;
 
 use lasthop_base::{Duration, Stream};
+use lasthop_proto::FlowId;
 use lasthop_proto::quic::Settings;
-use lasthop_proto::stack::Sender;
+use lasthop_proto::stack::{Sender, StackFlow};
+use lasthop_proto::tcp::Congestion;
 use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
 use quinn_proto::{
-    ClientConfig, Endpoint, EndpointConfig, MtuDiscoveryConfig, ServerConfig, TransportConfig, VarInt,
+    AckFrequencyConfig, ClientConfig, Endpoint, EndpointConfig, MtuDiscoveryConfig, ServerConfig,
+    TransportConfig, VarInt,
 };
 
 use crate::ids::SequentialIds;
+use crate::linux::Linux;
 use crate::meter::{Metering, RoundTrips};
 use crate::sizes;
 
@@ -24,35 +28,46 @@ const KEEP_ALIVE: std::time::Duration = std::time::Duration::from_secs(15);
 const CRYPTO_BUFFER: usize = 16 * 1024;
 const HANDSHAKE_REST: usize = 4 * 1024;
 
-/// Congestion controls of quinn.
+/// Congestion controls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Control {
-    /// That of RFC 9002.
+    /// quinn's: that of RFC 9002.
     NewReno,
-    /// RFC 8312.
+    /// quinn's: RFC 8312.
     Cubic,
-    /// After that of Google's QUIC.
+    /// quinn's: after that of Google's QUIC.
     Bbr,
+    /// That of this workspace's TCP, with the constants of Linux.
+    Linux(Congestion),
+}
+
+/// A sender with a control that no server has in quinn.
+const fn linux(name: &'static str, title: &'static str) -> Sender {
+    Sender { name, title, how: None }
 }
 
 impl Control {
     /// The senders with each of them.
-    pub(crate) const SENDERS: [Sender; 3] = [
+    pub(crate) const SENDERS: [Sender; 7] = [
         Sender {
             name: "quinn-cubic",
             title: "CUBIC of quinn, its default",
-            how: "quinn's default: CubicConfig as congestion_controller_factory of TransportConfig",
+            how: Some("quinn's default: CubicConfig as congestion_controller_factory of TransportConfig"),
         },
         Sender {
             name: "quinn-newreno",
             title: "NewReno of quinn",
-            how: "NewRenoConfig as congestion_controller_factory of quinn's TransportConfig",
+            how: Some("NewRenoConfig as congestion_controller_factory of quinn's TransportConfig"),
         },
         Sender {
             name: "quinn-bbr",
             title: "BBR of quinn",
-            how: "BbrConfig as congestion_controller_factory of quinn's TransportConfig",
+            how: Some("BbrConfig as congestion_controller_factory of quinn's TransportConfig"),
         },
+        linux("quinn-linux-cubic", "CUBIC of Linux over quinn"),
+        linux("quinn-linux-reno", "Reno of Linux over quinn"),
+        linux("quinn-linux-bbr", "BBR of Linux over quinn"),
+        linux("quinn-linux-bbr3", "BBR version 3 of Linux over quinn"),
     ];
 
     /// The control of the sender called `name`; that of quinn's default for an unknown one.
@@ -60,15 +75,25 @@ impl Control {
         match name {
             "quinn-newreno" => Control::NewReno,
             "quinn-bbr" => Control::Bbr,
+            "quinn-linux-cubic" => Control::Linux(Congestion::Cubic),
+            "quinn-linux-reno" => Control::Linux(Congestion::Reno),
+            "quinn-linux-bbr" => Control::Linux(Congestion::Bbr),
+            "quinn-linux-bbr3" => Control::Linux(Congestion::Bbr3),
             _ => Control::Cubic,
         }
     }
 
-    fn factory(self) -> Arc<dyn ControllerFactory + Send + Sync> {
+    /// Whether it computes a rate at which datagrams are to leave, to which quinn itself does not keep.
+    fn has_rate(self) -> bool {
+        matches!(self, Control::Linux(congestion) if congestion.control().needs_pacing)
+    }
+
+    fn factory(self, flow: FlowId) -> Arc<dyn ControllerFactory + Send + Sync> {
         match self {
             Control::NewReno => Arc::new(NewRenoConfig::default()),
             Control::Cubic => Arc::new(CubicConfig::default()),
             Control::Bbr => Arc::new(BbrConfig::default()),
+            Control::Linux(congestion) => Arc::new(Linux { congestion, flow }),
         }
     }
 }
@@ -79,6 +104,8 @@ pub(crate) struct Local {
     /// How a client connects.
     pub(crate) client: Option<ClientConfig>,
     pub(crate) round_trips: Arc<RoundTrips>,
+    /// Whether datagrams leave at the rate of the control.
+    pub(crate) is_paced: bool,
 }
 
 /// What a connection is for.
@@ -100,6 +127,7 @@ pub(crate) fn seed(random: &mut Stream) -> [u8; 32] {
 /// Settings as valid by [`Settings::faults`]: all conversions fit.
 fn transport(
     control: Control,
+    flow: FlowId,
     settings: &Settings,
     purpose: Use,
     round_trips: &Arc<RoundTrips>,
@@ -110,8 +138,16 @@ fn transport(
         config.max_concurrent_uni_streams(VarInt::from_u32(0));
     }
     let window = VarInt::from_u32(u32::try_from(settings.window.0).unwrap_or(u32::MAX));
-    let metering = Metering { control: control.factory(), round_trips: Arc::clone(round_trips) };
+    let metering = Metering { control: control.factory(flow), round_trips: Arc::clone(round_trips) };
     config.congestion_controller_factory(Arc::new(metering)).packet_threshold(settings.packet_threshold);
+    let usual = Settings::default();
+    if (settings.ack_every, settings.ack_delay) != (usual.ack_every, usual.ack_delay) {
+        let mut frequency = AckFrequencyConfig::default();
+        frequency.max_ack_delay(Some(std::time::Duration::from_nanos(settings.ack_delay.as_nanos())));
+        frequency.ack_eliciting_threshold(VarInt::from_u32(settings.ack_every - 1));
+        frequency.reordering_threshold(VarInt::from_u32(settings.packet_threshold - 1));
+        config.ack_frequency_config(Some(frequency));
+    }
     config.stream_receive_window(window).send_window(8 * u64::from(window));
     let handshake = usize::try_from(settings.handshake.0).unwrap_or(usize::MAX);
     config.crypto_buffer_size(CRYPTO_BUFFER.max(handshake.saturating_add(HANDSHAKE_REST)));
@@ -143,23 +179,32 @@ fn endpoint(settings: &Settings, end: u8, seed: [u8; 32], server: Option<Arc<Ser
     Endpoint::new(Arc::new(config), server, settings.mtu_discovery, None)
 }
 
-/// A server that sends with `control`.
-pub(crate) fn server(settings: &Settings, control: Control, purpose: Use, seed: [u8; 32]) -> Local {
+/// A server of `flow`.
+pub(crate) fn server(flow: &StackFlow<'_>, purpose: Use, seed: [u8; 32]) -> Local {
+    let (settings, control) = (flow.quic, Control::named(flow.sender));
     let mut config = ServerConfig::new(handshake(settings), Arc::new(sizes::Unkeyed));
     let round_trips = Arc::default();
-    config.transport_config(Arc::new(transport(control, settings, purpose, &round_trips)));
+    config.transport_config(Arc::new(transport(
+        control,
+        flow.connection.flow,
+        settings,
+        purpose,
+        &round_trips,
+    )));
     let endpoint = endpoint(settings, 1, seed, Some(Arc::new(config)));
-    Local { endpoint, client: None, round_trips }
+    Local { endpoint, client: None, round_trips, is_paced: control.has_rate() }
 }
 
-/// A client.
-pub(crate) fn client(settings: &Settings, control: Control, purpose: Use, seed: [u8; 32]) -> Local {
+/// A client of `flow`.
+pub(crate) fn client(flow: &StackFlow<'_>, purpose: Use, seed: [u8; 32]) -> Local {
+    let (settings, control) = (flow.quic, Control::named(flow.sender));
     let mut config = ClientConfig::new(handshake(settings));
     let round_trips = Arc::default();
-    let mut transport = transport(control, settings, purpose, &round_trips);
+    let mut transport = transport(control, flow.connection.flow, settings, purpose, &round_trips);
     if purpose == Use::Exchange {
         transport.keep_alive_interval(Some(KEEP_ALIVE));
     }
     config.transport_config(Arc::new(transport));
-    Local { endpoint: endpoint(settings, 2, seed, None), client: Some(config), round_trips }
+    let endpoint = endpoint(settings, 2, seed, None);
+    Local { endpoint, client: Some(config), round_trips, is_paced: control.has_rate() }
 }

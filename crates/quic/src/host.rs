@@ -20,6 +20,7 @@ use crate::clock;
 use crate::config::Local;
 use crate::ids;
 use crate::meter::RoundTrips;
+use crate::pace::Pace;
 
 /// What an end does with its connection.
 pub(crate) trait Role: Send {
@@ -96,6 +97,8 @@ pub(crate) struct Host<R> {
     /// How a client connects.
     client: Option<ClientConfig>,
     round_trips: Arc<RoundTrips>,
+    /// Of an end whose control computes a rate.
+    pace: Option<Pace>,
     /// The latest connection.
     connection: Option<(ConnectionHandle, Connection)>,
     /// The number of the latest connection that a server has accepted.
@@ -128,7 +131,7 @@ impl<R: Role> Host<R> {
         local: Local,
         [start, deadline]: [Time; 2],
     ) -> Host<R> {
-        let Local { endpoint, client, round_trips } = local;
+        let Local { endpoint, client, round_trips, is_paced } = local;
         Host {
             role,
             settings: *flow.quic,
@@ -137,6 +140,7 @@ impl<R: Role> Host<R> {
             endpoint,
             client,
             round_trips,
+            pace: is_paced.then(|| Pace::new(flow.quic.tick)),
             connection: None,
             accepted: None,
             earlier: Tally::default(),
@@ -248,7 +252,6 @@ impl<R: Role> Host<R> {
 
     /// Handles events and sends until nothing is left to do, and sets the deadline.
     pub(crate) fn proceed(&mut self, now: Time, out: &mut Out) {
-        let instant = clock::instant(now);
         loop {
             let mut is_idle = true;
             let Some((handle, connection)) = &mut self.connection else { return };
@@ -273,12 +276,7 @@ impl<R: Role> Host<R> {
             if let Some((_, connection)) = &mut self.connection {
                 self.role.act(now, connection);
             }
-            let batch = self.settings.batch as usize;
-            while let Some(transmit) = self
-                .connection
-                .as_mut()
-                .and_then(|(_, connection)| connection.poll_transmit(instant, batch, &mut self.buffer))
-            {
+            while let Some(transmit) = self.transmit(now) {
                 is_idle = false;
                 self.send(now, &transmit, out);
             }
@@ -287,7 +285,24 @@ impl<R: Role> Host<R> {
             }
         }
         let timeout = self.connection.as_mut().and_then(|(_, connection)| connection.poll_timeout());
-        self.deadline = timeout.map_or(Time::NEVER, |timeout| self.expiry(now, clock::time(timeout)));
+        let timeout = timeout.map_or(Time::NEVER, |timeout| self.expiry(now, clock::time(timeout)));
+        let departure = self.pace.and_then(|pace| pace.wait(now));
+        self.deadline = departure.map_or(timeout, |departure| timeout.min(self.expiry(now, departure)));
+    }
+
+    /// The datagrams that the connection has to send now, which are in the buffer.
+    fn transmit(&mut self, now: Time) -> Option<Transmit> {
+        let (_, connection) = self.connection.as_mut()?;
+        let Some(pace) = &mut self.pace else {
+            let batch = self.settings.batch as usize;
+            return connection.poll_transmit(clock::instant(now), batch, &mut self.buffer);
+        };
+        if pace.wait(now).is_some() {
+            return None;
+        }
+        let transmit = connection.poll_transmit(clock::instant(now), 1, &mut self.buffer)?;
+        pace.on_sent(now, transmit.size, connection);
+        Some(transmit)
     }
 
     fn tally(&self) -> Tally {

@@ -19,7 +19,9 @@ mod config;
 mod exchange;
 mod host;
 mod ids;
+mod linux;
 mod meter;
+mod pace;
 mod sizes;
 mod streams;
 #[cfg(test)]

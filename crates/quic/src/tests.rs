@@ -11,7 +11,7 @@ use lasthop_proto::{Component, Effect, EndCounters, FlowId, Handle, HostId, Out,
 use quinn_proto::{Connection, Dir, Event};
 
 use crate::Quinn;
-use crate::config::{self, Control, Use};
+use crate::config::{self, Use};
 use crate::exchange;
 use crate::host::{Host, Loss, Place, Role, Tally};
 
@@ -109,7 +109,7 @@ fn with_ends<T>(test: impl FnOnce(&StackFlow<'_>, &Dialogue<'_>) -> T) -> T {
 #[test]
 fn a_stream_in_one_direction_is_not_permitted() {
     with_ends(|flow, dialogue| {
-        let local = config::client(flow.quic, Control::Cubic, Use::Exchange, [7; 32]);
+        let local = config::client(flow, Use::Exchange, [7; 32]);
         let place = Place { own: HostId(0), peer: HostId(1), flow: FlowId(0), port: Port::ONLY };
         let mut client = Host::new(flow, place, Stranger::default(), local, [Time::ZERO; 2]);
         let mut server = exchange::server(flow, dialogue, [8; 32]);

@@ -73,8 +73,9 @@ SENDERS = {
 STACK_SENDERS = {
     each.name: Sender(each.name, f"{each.title} ({each.protocol})", each.how, protocol=each.protocol)
     for each in stack_senders()
+    if each.how
 }
-"""The senders of other stacks, by name."""
+"""The senders of other stacks that servers have, by name."""
 
 
 def sender_named(name: str) -> Sender:

@@ -44,13 +44,14 @@ def scheme(incomplete: str) -> Values:
 
 
 def sender(context: typer.Context, incomplete: str) -> Values:
-    """Complete a sender of the scenario, a profile, or a sender that advice tries."""
-    from lasthop._lasthop import PROFILES
-    from lasthop.advice import SENDERS, STACK_SENDERS
+    """Complete a sender of the scenario, a profile, a sender that advice tries, or one of another stack."""
+    from lasthop._lasthop import PROFILES, stack_senders
+    from lasthop.advice import SENDERS
 
     loaded = _scenario(context)
     own = () if loaded is None else loaded.values().get("senders", ())
-    names = dict.fromkeys((*own, *PROFILES, *SENDERS, *STACK_SENDERS))
+    stacks = (each.name for each in stack_senders())
+    names = dict.fromkeys((*own, *PROFILES, *SENDERS, *stacks))
     return [(name, "") for name in names if name.startswith(incomplete)]
 
 

@@ -8,6 +8,7 @@ mod delivery;
 mod detection;
 mod ecn;
 mod filter;
+mod packet_control;
 mod paws;
 mod ranges;
 mod reaction;
@@ -31,6 +32,7 @@ pub use crate::packet::{EcnCounters, FieldOrder, Flags, SackBlock, SackBlocks, S
 pub use action::Action;
 pub use cc::Congestion;
 pub use ecn::{EcnMode, code_of, is_unchanged};
+pub use packet_control::{PacketControl, Sign};
 pub use paws::RecentTimestamp;
 pub use reaction::{Evidence, Hole, Reaction, Reactions, Response};
 pub use receiver::Receiver;

@@ -1,6 +1,7 @@
 //! QUIC connections in whole scenarios, beside TCP and by themselves.
 
 mod applications;
+mod controls;
 mod hostile;
 mod remedies;
 mod worlds;

@@ -50,7 +50,8 @@ fn world(random: &mut Stream) -> (String, &'static str) {
         random,
         &["\"none\"", "{ stop-and-wait = {} }", "{ selective-repeat = { retransmissions = 3 } }"],
     );
-    let [one, other] = [(); 2].map(|()| pick(random, &["quinn-newreno", "quinn-cubic", "quinn-bbr"]));
+    let senders = ["quinn-newreno", "quinn-cubic", "quinn-bbr", "quinn-linux-cubic", "quinn-linux-bbr3"];
+    let [one, other] = [(); 2].map(|()| pick(random, &senders));
     let activity = pick(
         random,
         &[

@@ -206,7 +206,7 @@ pub struct Sending {
 /// [`on_mark`](Controller::on_mark)), growth ([`on_ack`](Controller::on_ack)), each lost segment
 /// ([`on_lost_segment`](Controller::on_lost_segment)), the delivery rate
 /// ([`on_sample`](Controller::on_sample)). Recovery without records calls only the first four.
-pub trait Controller: Debug + Send {
+pub trait Controller: Debug + Send + Sync {
     /// The window.
     fn window(&self) -> &Window;
 
