@@ -148,6 +148,11 @@ impl<S: ConnectionState> ConnectionTable<S> {
         }
     }
 
+    /// The slots of all connections, in ascending order of addresses and flow.
+    pub(super) fn slots(&self) -> Vec<Slot> {
+        self.slots.values().copied().collect()
+    }
+
     /// The states of all connections.
     pub(super) fn states(&self) -> impl Iterator<Item = &S> {
         self.entries.iter().map(|entry| &entry.state)

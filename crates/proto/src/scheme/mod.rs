@@ -69,6 +69,7 @@ registry::register! {
     fq_codel: FqCodel,
     acks_first: AcksFirst,
     sidekick: Sidekick,
+    pemi: Pemi,
 }
 
 /// The deployment of a scheme, for `lasthop advise`.

@@ -3,6 +3,7 @@
 mod applications;
 mod controls;
 mod hostile;
+mod observers;
 mod remedies;
 mod worlds;
 

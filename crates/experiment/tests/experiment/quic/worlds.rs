@@ -41,6 +41,8 @@ fn world(random: &mut Stream) -> (String, &'static str) {
             "snoop + arq",
             "sidekick",
             "sidekick + arq",
+            "pemi",
+            "pemi + arq",
         ],
     );
     let channel =

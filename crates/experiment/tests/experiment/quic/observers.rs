@@ -1,0 +1,48 @@
+//! Retransmission by an observer between the ends.
+
+use lasthop_scenario::Scenario;
+
+use super::{TRACED, count, events, only, run};
+
+/// The path of the authors of PEMI: 10 Mb/s before the base station, 100 Mb/s and 2 ms of round trip with losses after it.
+const PATH: &str = r#"
+    limit = "60 s"
+    schemes = ["basic", "pemi"]
+    transfer.size = "5 MB"
+    [wired]
+    rate = "10 Mbps"
+    delay = "25 ms"
+    queue = "42 packets"
+    [radio]
+    rate = "100 Mbps"
+    delay = "1 ms"
+    channel.frame-loss.loss = 0.01
+    [radio.uplink]
+    rate = "100 Mbps"
+    channel = "perfect"
+"#;
+
+/// Repairs, losses on the air, and goodput of some transfers.
+fn outcome(scheme: &str, setting: &str) -> (u64, u64, f64) {
+    let overrides = ["sender=quinn-cubic", setting];
+    let scenario = Scenario::parse(PATH, "pemi.toml", &overrides).unwrap_or_else(|error| panic!("{error}"));
+    (0..4).fold((0, 0, 0.0), |(repairs, losses, rates), number| {
+        let run = run(&scenario, scheme, number, TRACED);
+        let of_run = run.counters.iter().find(|each| each.counter == "repairs").map_or(0, |each| each.value);
+        assert_eq!(count(events(&run), "copied"), of_run, "copies are in the trace");
+        let metrics = only(&run);
+        (repairs + of_run, losses + metrics.lost_on_air, rates + metrics.throughput_bps)
+    })
+}
+
+/// Where each packet has its reply, repairs are about as many as losses. But they leave when the group is over, and quinn has found most of the
+/// losses by then: they gain nothing. Where each second packet has a reply, ten times as many are sent in vain.
+#[test]
+fn an_observer_of_groups_is_later_than_quinn() {
+    let (_, _, basic) = outcome("basic", "quic.ack_every=1");
+    let (repairs, losses, helped) = outcome("pemi", "quic.ack_every=1");
+    assert!(5 * repairs > 2 * losses && 2 * repairs < 3 * losses, "{repairs} repairs, {losses} losses");
+    assert!((0.95..1.2).contains(&(helped / basic)), "{helped} {basic}");
+    let (repairs, losses, _) = outcome("pemi", "quic.ack_every=2");
+    assert!(repairs > 4 * losses, "{repairs} repairs, {losses} losses");
+}
