@@ -7,18 +7,29 @@ with remedies, and beside TCP, which takes some minutes.
 from __future__ import annotations
 
 import argparse
+import math
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from lasthop import Scenario, load
+from lasthop.core.statistics import paired_difference
 from lasthop.race import Arm, Race
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = (DOCS / "guide" / "quic.md", DOCS / "reports" / "2026-11-quic.md")
 
-SENDERS = ("quinn-newreno", "linux-reno", "quinn-cubic", "linux", "quinn-bbr", "linux-bbr")
+SENDERS = ("quinn-cubic", "quinn-linux-cubic", "linux", "quinn-bbr", "quinn-linux-bbr", "linux-bbr")
+# Controls that the guide leaves to the report.
+CONTROLS = ("quinn-newreno", "quinn-linux-reno", "linux-reno", "quinn-linux-bbr3", "linux-bbr3")
 LOSSES = ("0", "0.1 %", "1 %", "3 %")
+DIFFERENCES = (
+    ("quinn-linux-cubic", "linux"),
+    ("quinn-linux-reno", "linux-reno"),
+    ("quinn-linux-bbr", "linux-bbr"),
+    ("quinn-cubic", "quinn-linux-cubic"),
+    ("quinn-newreno", "quinn-linux-reno"),
+)
 REMEDIES = ("basic", "snoop", "eln", "i-tcp", "arq", "packet-fec", "snoop + arq", "sidekick")
 THRESHOLDS = (3, 4, 5, 6, 10)
 # Where quACKs have a harder way back than in `last-mile`: what the last hop has instead.
@@ -51,12 +62,34 @@ drop.down = 0.01
 [scheme.sidekick]
 expedite = false
 """
+# The path of the authors of PEMI.
+PEMI = """
+limit = "120 s"
+sender = "quinn-cubic"
+[transfer]
+size = "5 MB"
+[wired]
+rate = "10 Mbps"
+delay = "25 ms"
+queue = "42 packets"
+[radio]
+rate = "100 Mbps"
+delay = "1 ms"
+channel.frame-loss.loss = 0.01
+[radio.uplink]
+rate = "100 Mbps"
+channel = "perfect"
+"""
+ACKNOWLEDGEMENTS = ((1, "25 ms"), (2, "25 ms"), (10, "25 ms"), (1000, "25 ms"), (1000, "60 ms"))
 PAIRS = (
     ("linux", "quinn-cubic"),
     ("linux", "quinn-newreno"),
+    ("linux", "quinn-linux-cubic"),
     ("linux", "quinn-bbr"),
+    ("linux", "quinn-linux-bbr"),
     ("linux-bbr", "quinn-cubic"),
     ("linux-bbr", "quinn-bbr"),
+    ("linux-bbr", "quinn-linux-bbr"),
 )
 PAGE = {"user": {"kind": "page", "from": "mobile", "to": "fixed", "requests": 1, "think": {"constant": 0}}}
 SHELL = {"user": {"kind": "ssh", "from": "mobile", "to": "fixed"}}
@@ -118,6 +151,46 @@ def goodput(senders: Sequence[str] = SENDERS, losses: Sequence[str] = LOSSES, ru
     return rows
 
 
+def controls(runs: int = RUNS) -> list[str]:
+    """Return the rows of further senders, and of the closed form of Reno over both transports."""
+    rows = goodput(CONTROLS, runs=runs)
+    for transport, payload, recovery in (("QUIC", 1430, 1.5), ("TCP", 1448, 1.0)):
+        cells = [f"{reno(float(loss.split()[0]) / 100, payload, recovery):.2f}" for loss in LOSSES[1:]]
+        rows.append(row([f"Reno over {transport}, closed form", "", *cells]))
+    return rows
+
+
+def reno(loss: float, payload: int, recovery: float) -> float:
+    """Return the goodput of Reno in Mb/s over a round trip of 61.2 ms if each packet of `1 / loss` is lost.
+
+    In a cycle the window grows from half to all of W packets in W / 2 round trips, after a recovery of so
+    many round trips: 3/8 W² + W/2 packets.
+    """
+    most = (math.sqrt(0.25 + 1.5 / loss) - 0.5) / 0.75
+    return 8e-6 * payload / loss / ((most / 2 + recovery) * 0.0612)
+
+
+def implementations(runs: int = RUNS) -> list[str]:
+    """Return a row for each control: by how much one implementation, or one transport, is above another."""
+    rows = []
+    for one, other in DIFFERENCES:
+        cells = []
+        for loss in LOSSES[1:]:
+            scenario = last_mile(loss)
+            rates = [
+                [
+                    scenario.with_({"sender": sender}).run("basic", run=run).metrics[METRIC]
+                    for run in range(runs)
+                ]
+                for sender in (one, other)
+            ]
+            ratio = paired_difference(rates[0], rates[1]).ratio
+            assert ratio is not None
+            cells.append(f"{100 * ratio.mean - 100:+.1f} ± {50 * (ratio.high - ratio.low):.1f} %")
+        rows.append(row([f"`{one}` against `{other}`", *cells]))
+    return rows
+
+
 def remedies(loss: str = "1 %", runs: int = RUNS) -> list[str]:
     """Return a row for each of a QUIC and a TCP sender: its goodput with each remedy."""
     rows = []
@@ -148,6 +221,40 @@ def ways_back(loss: str = "1 %", runs: int = RUNS) -> list[str]:
     for name, hop in hops.items():
         cells = means(hop, arms, [METRIC], runs)
         rows.append(row([name, *(f"{mean:.2f} ± {half:.2f}" for ((mean, half),) in cells)]))
+    return rows
+
+
+def acknowledgements(runs: int = RUNS) -> list[str]:
+    """Return a row for each frequency of acknowledgements: goodput, and packets for each acknowledgement."""
+    cell = Scenario.parse(CELL, "cell.toml").with_({"link.ap-MH1.drop.down": 0})
+    rows = []
+    for every, delay in ACKNOWLEDGEMENTS:
+        cells = []
+        for hop in (last_mile("0"), last_mile("1 %"), cell):
+            setting = {"sender": "quinn-cubic", "quic.ack_every": every, "quic.ack_delay": delay}
+            found = [hop.with_(setting).run("basic", run=run).metrics for run in range(runs)]
+            rate, packets, acks = (
+                sum(each[name] for each in found) for name in (METRIC, "segments_sent", "acks_sent")
+            )
+            cells.append(f"{rate / runs / 1e6:.2f} ({packets / acks:.0f})")
+        rows.append(row([f"{every}, {delay}", *cells]))
+    return rows
+
+
+def observers(runs: int = RUNS) -> list[str]:
+    """Return a row for each scheme that repairs unread: goodput, and repairs for each loss."""
+    settings: tuple[dict[str, int], ...] = ({}, {"quic.ack_every": 1}, {"quic.ack_every": 1, "quic.packet_threshold": 20})
+    rows = []
+    for scheme in ("basic", "pemi", "sidekick"):
+        cells = []
+        for setting in settings:
+            scenario = Scenario.parse(PEMI, "pemi.toml").with_({"schemes": [scheme], **setting})
+            found = [scenario.run(scheme, run=run) for run in range(runs)]
+            repairs = sum(agent.get("repairs", 0) for each in found for agent in each.counters.values())
+            losses = sum(each.metrics["lost_on_air"] for each in found)
+            rate = sum(each.metrics[METRIC] for each in found) / runs
+            cells.append(f"{rate / 1e6:.2f} ({repairs / losses:.1f})")
+        rows.append(row([f"`{scheme}`", *cells]))
     return rows
 
 
@@ -190,9 +297,13 @@ def applications(losses: Sequence[str] = ("0", "1 %", "3 %"), runs: int = RUNS) 
 
 TABLES: dict[str, Callable[..., list[str]]] = {
     "goodput": goodput,
+    "controls": controls,
+    "implementations": implementations,
     "remedies": remedies,
     "thresholds": thresholds,
     "ways back": ways_back,
+    "acknowledgements": acknowledgements,
+    "observers": observers,
     "beside": beside,
     "applications": applications,
 }
