@@ -233,6 +233,22 @@ impl Draw {
                 format!("outage = {{ first = \"{first}\", every = \"{every}\", lasts = \"{lasts}\" }}");
             line(text, table);
         }
+        if self.chance(0.15) {
+            let (request, every, gap) = (self.span(), self.span(), self.span());
+            let interval = pick(&mut self.0, &["500 us", "1 ms", "100 ms", "1 us"]);
+            let neighbours = pick(&mut self.0, &["0", "3", "64"]);
+            let others = format!("handover = \"{every}\", gap = \"{gap}\", loss = {}", self.probability());
+            let own =
+                format!("interval = \"{interval}\", neighbours = {neighbours}, request = \"{request}\"");
+            line(
+                text,
+                if self.chance(0.5) {
+                    String::from("grants = {}")
+                } else {
+                    format!("grants = {{ {own}, {others} }}")
+                },
+            );
+        }
         self.channel(text, table);
         self.arq(text, table);
     }
@@ -584,6 +600,10 @@ impl Draw {
             "longest_ppdu = \"1 ms\"",
             "scheduler = \"airtime\"",
             "neighbour = { share = 0.4, exchange = \"100 us\" }",
+            "interference = {}",
+            "interference = { period = \"1 ms\", burst = \"999999 ns\", loss = 0.5 }",
+            "roaming = { every = \"3 s\", queued = \"forwarded\" }",
+            "roaming = { every = \"100 ms\", channels = 0, gap = \"100 ms\" }",
             "edca.best_effort = { aifsn = 15, cw = { min = 0, max = 0 }, txop = \"1 ns\" }",
         ];
         let mut stated: Vec<&str> = Vec::new();
