@@ -90,7 +90,7 @@ MAKEFILE = """
 allnoconfig:
 \tcp $(KCONFIG_ALLCONFIG) .config
 linux:
-\tcat {stub} arch/um/os-Linux/util.c .config > linux
+\tcat {stub} arch/um/os-Linux/util.c $(wildcard arch/x86/um/*.c) .config > linux
 \techo $(ARCH) $(KBUILD_BUILD_TIMESTAMP) >> linux
 \tgrep -q 'default 250' arch/um/Kconfig
 mrproper:
@@ -146,6 +146,15 @@ def test_a_kernel_is_built_once(source: Path, cache: Path, tmp_path: Path) -> No
         made.path,
         other.path,
     )
+
+
+def test_old_sources_get_room_for_all_vector_registers(source: Path, cache: Path) -> None:
+    """6.12 has a constant, which processors with AMX exceed, and newer ones look it up."""
+    offsets = source / "arch/x86/um/user-offsets.c"
+    offsets.parent.mkdir(parents=True)
+    offsets.write_text("DEFINE_LONGS(HOST_FP_SIZE, 2696);\n")
+    made = build.build(build.of_path(source), more=None, jobs=1, on_step=lambda _: None)
+    assert b"DEFINE_LONGS(HOST_FP_SIZE, 12288);\n" in made.path.read_bytes()
 
 
 def test_an_archive_is_a_source(source: Path, cache: Path) -> None:
