@@ -13,7 +13,7 @@ Emulation runs in real time, several at once: the grid takes about 25 minutes of
 the same table comes out each time. ``--quick`` runs one short
 case, ``--case 10,60,0.01,burst=5,queue=0.25,arq`` a link of 10 Mb/s and 60 ms that loses 1 % in bursts of 5
 packets, with a queue of a quarter of the bandwidth-delay product and an ARQ. ``--scheme snoop`` puts an agent
-at the base station in both.
+at the base station in both, and ``--set scheme.snoop.dupacks=2`` changes the scenarios of both.
 """
 
 from __future__ import annotations
@@ -197,14 +197,20 @@ def receive(address: str, seconds: float) -> None:
 
 
 def emulated(
-    path: Path, scheme: str, control: str, run: int, seconds: float, kernel: str | None
+    path: Path,
+    scheme: str,
+    control: str,
+    run: int,
+    seconds: float,
+    kernel: str | None,
+    changes: list[str],
 ) -> Measured | None:
     """Return the throughput of the kernel; None if packets were late in all attempts."""
     this = [sys.executable, str(Path(__file__).resolve())]
     server = " ".join([*this, "--send", control])
     client = [*this, "--receive", "{server}", "--seconds", str(seconds)]
     line = [sys.executable, "-m", "lasthop", "emulate", str(path), "--scheme", scheme, "--run", str(run)]
-    line += ["--json", "--server", server]
+    line += ["--json", "--server", server, *(f"--set={change}" for change in changes)]
     if kernel is not None:
         line += ["--virtual", "--wall-limit", str(WALL_LIMIT), "--kernel", kernel]
     for _ in range(ATTEMPTS):
@@ -266,6 +272,8 @@ class Campaign:
         Where scenarios are written.
     kernel : str or None
         The kernel in virtual time; None for that of this machine.
+    changes : list of str
+        Changes of all scenarios, as of `lasthop --set`.
     """
 
     def __init__(
@@ -276,8 +284,9 @@ class Campaign:
         jobs: int,
         directory: Path,
         kernel: str | None,
+        changes: list[str],
     ) -> None:
-        self._seconds, self._kernel = seconds, kernel
+        self._seconds, self._kernel, self._changes = seconds, kernel, changes
         self.lateness: list[Measured] = []
         self.late = 0
         pool = ThreadPoolExecutor(jobs)
@@ -297,9 +306,11 @@ class Campaign:
         from lasthop import Scenario
 
         # Timestamps count milliseconds. Where in one a transfer of the kernel begins is left to chance.
-        simulated = Scenario.load(path, overrides=[f"transfer.start={round(1000 * phase)} us"])
+        simulated = Scenario.load(
+            path, overrides=[*self._changes, f"transfer.start={round(1000 * phase)} us"]
+        )
         predicted = simulated.run(scheme, run=run).metrics["throughput_bps"]
-        return emulated(path, scheme, control, run, self._seconds, self._kernel), predicted
+        return emulated(path, scheme, control, run, self._seconds, self._kernel, self._changes), predicted
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows in order. Runs that were late in all attempts are left out."""
@@ -413,6 +424,13 @@ def main() -> None:
     parser.add_argument("--control", action="append", choices=SENDERS, help="may be repeated; by default all")
     parser.add_argument("--scheme", action="append", help="may be repeated; by default basic")
     parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="change the scenarios, as of lasthop; may be repeated",
+    )
+    parser.add_argument(
         "--runs", type=int, default=4, help="runs of each row; three times as many with losses"
     )
     parser.add_argument("--seconds", type=float, default=10.0, help="length of each run")
@@ -443,7 +461,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         order = list(itertools.product(cases, controls, schemes))
         path = str(kernel.path) if kernel else None
-        campaign = Campaign(order, runs, seconds, jobs, Path(directory), path)
+        campaign = Campaign(order, runs, seconds, jobs, Path(directory), path, asked.set)
         rows: list[Row] = []
         for line, row in table(campaign.rows(), named=schemes != ["basic"]):
             print(line, flush=True)
