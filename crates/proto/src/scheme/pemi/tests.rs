@@ -1,5 +1,6 @@
 //! The observer by hand: packets and replies at given times.
 
+use alloc::vec;
 use alloc::vec::Vec;
 
 use lasthop_base::{Bytes, Duration, Stream, Streams, Time};
@@ -155,11 +156,15 @@ fn uploads_and_other_packets_are_left_alone() {
     assert!(is_quic(&packet(0)) && !is_quic(&Packet { handle: Handle::NONE, ..packet(0) }));
     let (mut observer, scheme, mut abandoned) = (Observer::new(Time::ZERO, &()), Pemi::default(), 0);
     for number in 0..500 {
-        let now = at(1_000 * number);
+        let now = at(50_000 * (number / 10) + 1_000 * (number % 10));
         let ack = Packet { size: Bytes(60), ..packet(number) };
+        let overdue = observer.on_time(now, &scheme, &mut abandoned);
         observer.on_packet(now, &ack, &scheme, &mut abandoned);
-        let lost = observer.on_reply(now + Duration::from_micros(10), Bytes(1500), &scheme, &mut abandoned);
-        assert!(lost.is_empty() || number < 20, "{number}");
+        let reply = now + Duration::from_micros(10);
+        let is_lost = number % 10 == 5;
+        let size = Bytes(1500);
+        let lost = if is_lost { vec![] } else { observer.on_reply(reply, size, &scheme, &mut abandoned) };
+        assert!(lost.is_empty() && overdue.is_empty(), "{number}");
     }
-    assert!(observer.on_time(at(2_000_000), &scheme, &mut abandoned).is_empty());
+    assert!(observer.on_time(at(9_000_000), &scheme, &mut abandoned).is_empty());
 }
