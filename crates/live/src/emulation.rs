@@ -18,21 +18,22 @@
 use std::collections::BTreeMap;
 
 use lasthop_base::{BitRate, Bytes, Duration, Streams, Time};
-use lasthop_experiment::assemble::{ConnectionPart, Layout, World};
+use lasthop_experiment::Experiment;
+use lasthop_experiment::assemble::{Layout, World};
 use lasthop_experiment::measure::{AgentCounters, by_scheme};
-use lasthop_experiment::{Experiment, Setup};
 use lasthop_link::queue::Queue;
-use lasthop_proto::scheme::{Combination, LinkEnd, Scheme};
+use lasthop_proto::scheme::{Combination, LinkEnd};
 use lasthop_proto::tcp::Segment;
 use lasthop_proto::{
     Body, Component, ComponentId, Datagram, DropReason, Dscp, Ecn, FlowId, Handle, HostId, Out, Packet, Port,
 };
-use lasthop_scenario::network::{Network, NetworkLink, Workload};
-use lasthop_scenario::{ErrorKind, Scenario, ScenarioError};
+use lasthop_scenario::network::{Network, Workload};
+use lasthop_scenario::{Scenario, ScenarioError};
 use lasthop_sim::network::PortRef;
 use lasthop_sim::{Copies, Engine, LinkStats, Node, Tap, Wire};
 use serde::Serialize;
 
+mod refusal;
 mod split;
 
 pub use split::SplitSite;
@@ -267,39 +268,6 @@ fn has_agents(combination: &Combination<'_>) -> bool {
         .any(|end| combination.agents(end).next().is_some())
 }
 
-/// What a combination needs that real hosts do not have, as a sentence; `None` if links and base stations are all.
-fn beyond_base_stations(setup: &Setup<'_>) -> Option<String> {
-    let (combination, layout) = (setup.combination(), setup.layout());
-    let network = layout.network();
-    let [source, destination] = [network.flows[0].source(), network.flows[0].destination()]
-        .map(|host| &network.names[usize::from(host.0)]);
-    let changes = |scheme: &dyn Scheme, what: &str, host: &str| {
-        let (name, summary) = (scheme.name(), scheme.summary());
-        let remedy = scheme.with_real_hosts().map_or_else(String::new, |remedy| format!(". {remedy}"));
-        format!(
-            "\"{name}\" changes the TCP of the {what} \"{host}\", which is a real host here: {summary}{remedy}"
-        )
-    };
-    // The reactions of a split connection are at the ends of its wireless parts.
-    let parts = &layout.parts()[0];
-    let is_whole = combination.splitter().is_none();
-    let reacts = |part: Option<&ConnectionPart>| part.is_some_and(|part| is_whole || part.wireless);
-    if let Some(problem) = split::beyond_proxies(combination, network) {
-        return Some(problem);
-    }
-    let sender = combination.changes_sender().filter(|_| reacts(parts.first()));
-    let receiver = combination.changes_receiver().filter(|_| reacts(parts.last()));
-    if let Some(scheme) = sender {
-        Some(changes(scheme, "source", source))
-    } else if let Some(scheme) = receiver {
-        Some(changes(scheme, "destination", destination))
-    } else if combination.copies_to_base_stations() {
-        Some(format!("\"{}\" sends packets to several base stations", combination.name()))
-    } else {
-        None
-    }
-}
-
 /// Adds copies of the first connection if agents or a queue tell flows apart, so that real flows can be
 /// spread over them; returns the flows of real packets.
 fn add_lanes(network: &mut Network, has_agents: bool) -> Vec<FlowId> {
@@ -308,11 +276,7 @@ fn add_lanes(network: &mut Network, has_agents: bool) -> Vec<FlowId> {
         Queue::DropTail(_) => false,
         Queue::Managed(management) => management.about().separates_flows,
     };
-    let any_fair = network.links.iter().any(|link| match link {
-        NetworkLink::Wired(wired) => is_fair(&wired.queue),
-        NetworkLink::Radio(hop) => is_fair(&hop.down.queue) || is_fair(&hop.up.queue),
-        NetworkLink::Station(_) => false,
-    });
+    let any_fair = network.queues().any(is_fair);
     let lanes = match (has_agents, any_fair) {
         (true, _) => LANES_FOR_AGENTS,
         (false, true) => LANES,
@@ -342,53 +306,8 @@ impl Emulation {
         (long.limit, long.warmup) = (LIMIT, Duration::ZERO);
         let setup = long.set_up(scheme)?;
         let mut network = setup.layout().network().clone();
-        if network.connections == 0 {
-            return Err(scenario.error(ErrorKind::Request, String::from(
-                "emulate: found no connection, expected one, at whose ends real hosts are; add a table [transfer]",
-            )));
-        }
-        if let Some((flow, sender)) = network.flows.iter().find_map(|flow| Some((flow, flow.stack?))) {
-            return Err(scenario.error(ErrorKind::Request, format!(
-                "emulate: found the connection \"{}\" with the sender \"{}\", expected TCP senders: real hosts bring their \
-                 own transport, and simulated connections beside them use TCP; leave the sender out",
-                flow.name, sender.name
-            )));
-        }
+        refusal::check(scenario, &long, &setup)?;
         let combination = setup.combination();
-        let is_external = |name| scenario.scheme.external.all().any(|scheme| scheme.name() == name);
-        if let Some(scheme) = combination.schemes().find(|scheme| is_external(scheme.name())) {
-            return Err(scenario.error(ErrorKind::Scheme, format!(
-                "scheme: found \"{}\", which is not a scheme of Lasthop itself: it runs in simulations only",
-                scheme.name()
-            )));
-        }
-        if let Some(what) = beyond_base_stations(&setup) {
-            let is_usable =
-                |name: &str| long.set_up(name).is_ok_and(|other| beyond_base_stations(&other).is_none());
-            let usable: Vec<String> = scenario
-                .schemes
-                .iter()
-                .filter(|name| is_usable(name))
-                .map(|name| format!("\"{name}\""))
-                .collect();
-            let remedy = match usable.as_slice() {
-                [] => String::from("\"basic\", \"snoop\", or \"arq\" for a link that recovers its losses"),
-                names => names.join(" or "),
-            };
-            // A split whose proxy takes the place of the host's TCP.
-            let with = |name: &str| format!("{name} + {}", combination.name());
-            let split = scenario.scheme.all().map(|scheme| with(scheme.name())).find(|name| is_usable(name));
-            let remedy = match split {
-                Some(split) => format!(
-                    "{remedy}; or \"{split}\", whose proxy at the base station has a TCP that it changes"
-                ),
-                None => remedy,
-            };
-            return Err(scenario.error(ErrorKind::Scheme, format!(
-                "scheme: found \"{}\". {what}. Expected a scheme of links and base stations alone: {remedy}",
-                combination.name()
-            )));
-        }
         let real = add_lanes(&mut network, has_agents(combination));
         let layout = Layout::new(network, combination);
         let gateway = |flow: FlowId| real.contains(&flow).then(|| Node::from(boxed(Gateway)));

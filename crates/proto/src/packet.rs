@@ -244,7 +244,7 @@ pub enum DropReason {
     Unreachable,
     /// Larger than what the link carries.
     TooLarge,
-    /// Withheld by an agent at a base station.
+    /// Withheld by an agent at a base station, or by a queue that a newer acknowledgement has reached. No loss.
     Suppressed,
     /// Lost on a link, and the code across packets could not recover it.
     Unrecovered,
@@ -261,7 +261,7 @@ impl fmt::Display for DropReason {
             DropReason::AttemptsExhausted => "link attempts exhausted",
             DropReason::Unreachable => "mobile host not there",
             DropReason::TooLarge => "larger than the link carries",
-            DropReason::Suppressed => "suppressed by an agent",
+            DropReason::Suppressed => "suppressed by an agent or a queue",
             DropReason::Unrecovered => "lost on the link and not recovered",
             DropReason::Scripted => "scripted loss",
         })

@@ -187,7 +187,7 @@ impl Tap for DropTap {
                 flow.discarded += 1
             }
             DropReason::Unrecovered => return flow.unrecovered += 1,
-            // No loss: the agent has taken charge of what it reports.
+            // No loss: the agent has taken charge of what it reports, or a newer acknowledgement reports it.
             DropReason::Suppressed | DropReason::Scripted => return,
         }
         flow.coded += u64::from(matches!(packet.body, Body::Coded(_)));

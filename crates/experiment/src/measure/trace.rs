@@ -15,7 +15,7 @@ use crate::assemble::{ConnectionComponents, ConnectionPart};
 /// *i* of each column belongs to event *i*. The source of a part is the node at which it begins.
 ///
 /// - `sent`, `delivered`, `lost`, `suppressed`: a data segment left the source, reached its destination, was lost, or was
-///   suppressed by an agent, which is not a loss.
+///   suppressed by an agent or a queue's ACK filter, which is not a loss.
 /// - `ack-sent`, `ack-received`, `ack-lost`, `ack-suppressed`: the same for an acknowledgement, or a reset by the
 ///   destination.
 /// - `notice-received`, `notice-lost`, `notice-suppressed`: a control message of the scheme reached the source, was
@@ -241,7 +241,7 @@ impl Tracer {
             DropReason::Scripted => PacketEvent::Lost("scripted"),
             DropReason::Suppressed => {
                 let agent = self.agents.iter().find(|(agent, _)| *agent == at);
-                PacketEvent::Suppressed(agent.map_or("", |(_, scheme)| *scheme))
+                PacketEvent::Suppressed(agent.map_or("ack-filter", |(_, scheme)| *scheme))
             }
         }
     }

@@ -58,6 +58,11 @@ pub trait Parameters {
         None
     }
 
+    /// Whether it looks into TCP segments. Queues of real packets cannot.
+    fn reads_tcp(&self) -> bool {
+        false
+    }
+
     /// Builds the discipline with an empty queue, as [`Management::build`] returns it.
     fn build(&self, air_time: &dyn Fn(Bytes) -> Duration, random: Stream) -> Box<dyn Discipline>;
 }
@@ -271,6 +276,11 @@ impl Management {
     /// The largest packet that ever passes; `None` without a bound.
     pub fn largest_packet(&self) -> Option<Bytes> {
         self.params().largest_packet()
+    }
+
+    /// Whether it looks into TCP segments. Queues of real packets cannot.
+    pub fn reads_tcp(&self) -> bool {
+        self.params().reads_tcp()
     }
 
     /// Builds the discipline with an empty queue, for a link that transmits a packet of a given size in

@@ -377,6 +377,22 @@ fn what_changes_real_hosts_is_refused() {
     assert!(Emulation::new(&scenario, "nonsense", 1, 0).is_err());
 }
 
+/// A queue that reads TCP headers would do nothing, without a word.
+#[test]
+fn a_queue_that_filters_acknowledgements_is_refused() {
+    let with = |filter: &str| {
+        format!(
+            "{FADING}
+[radio.uplink.queue.cake]
+ack_filter = \"{filter}\"
+"
+        )
+    };
+    let error = Emulation::new(&read(&with("on")), "basic", 1, 0).err().expect("refused").to_string();
+    assert!(error.contains("expected ack_filter = \"off\""), "{error}");
+    Emulation::new(&read(&with("off")), "basic", 1, 0).expect("a queue of flows and marks");
+}
+
 /// Selective repeat is replaced towards real hosts; go-back-n and the rules of ns-2 are refused.
 #[test]
 fn splits_are_refused_if_real_hosts_cannot_take_part() {

@@ -335,6 +335,20 @@ impl Network {
         }
     }
 
+    /// The queues of all links, and of the stations of a radio that is shared.
+    pub fn queues(&self) -> impl Iterator<Item = &Queue> {
+        let of_bss = match &self.bss {
+            BssKind::Edca(config) => vec![&config.queue, &config.station_queue],
+            _ => Vec::new(),
+        };
+        let of_links = self.links.iter().flat_map(|link| match link {
+            NetworkLink::Wired(wired) => vec![&wired.queue],
+            NetworkLink::Radio(hop) => vec![&hop.down.queue, &hop.up.queue],
+            NetworkLink::Station(_) => Vec::new(),
+        });
+        of_bss.into_iter().chain(of_links)
+    }
+
     /// Replaces the queues before wireless links by those that a combination of schemes uses. With a discipline, an access
     /// point has a queue for each station, which it serves by air time, as Linux does; the target of Linux's discipline is 20 ms.
     pub fn use_queues(&mut self, queue: QueueUse) {

@@ -43,7 +43,7 @@ impl AckFilter {
                 continue;
             }
             let Some(old) = segment(packet) else { continue };
-            // An acknowledgement before which the echoes of marks change tells of the change.
+            // Where the echo of marks changes, what came before tells of the change.
             if oldest.is_some_and(|(_, echoes)| echoes != old.flags & ECHOES) {
                 oldest = None;
                 others -= 1;

@@ -5,9 +5,9 @@ use lasthop_proto::Packet;
 
 use crate::queue::QueueStats;
 
-/// What BLUE's probability rises by when the queue is full, of 2³²: one in 256.
+/// By how much BLUE's probability rises when the queue is full, of 2³²: one in 256.
 const RISE: u32 = 1 << 24;
-/// What it falls by when the queue is empty: one in 4096.
+/// By how much it falls when the queue is empty: one in 4096.
 const FALL: u32 = 1 << 20;
 
 /// What all queues of a tin share.
@@ -32,6 +32,9 @@ impl Limits {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cobalt {
     count: u32,
+    /// Whether the count has changed. Until then Linux takes the interval over the root of it for zero, so that the first signal
+    /// comes as soon as the delay is above the target.
+    has_counted: bool,
     dropping: bool,
     drop_next: Time,
     /// BLUE's probability, of 2³², and when it has changed.
@@ -69,6 +72,7 @@ impl Cobalt {
         self.dropping = false;
         if self.count > 0 && now >= self.drop_next {
             self.count -= 1;
+            self.has_counted = true;
             self.drop_next = limits.next(self.drop_next, self.count);
         }
     }
@@ -89,7 +93,7 @@ impl Cobalt {
         if waited > limits.target && waited > limits.mtu_time * 4 {
             if !self.dropping {
                 self.dropping = true;
-                self.drop_next = limits.next(now, self.count);
+                self.drop_next = if self.has_counted { limits.next(now, self.count) } else { now };
             }
             self.count = self.count.max(1);
         } else {
@@ -98,11 +102,13 @@ impl Cobalt {
         if is_due && self.dropping {
             drop = !stats.mark(packet, true);
             self.count = self.count.saturating_add(1);
+            self.has_counted = true;
             self.drop_next = limits.next(self.drop_next, self.count);
             is_late = now > self.drop_next;
         } else {
             while is_due {
                 self.count -= 1;
+                self.has_counted = true;
                 self.drop_next = limits.next(self.drop_next, self.count);
                 is_late = now > self.drop_next;
                 is_due = self.count > 0 && now >= self.drop_next;

@@ -8,9 +8,12 @@
 //!
 //! *Source.* Høiland-Jørgensen, Täht and Morton, "Piece of CAKE", LANMAN 2018; rules and constants of Linux 6.18.
 //!
-//! *Differences from Linux.* The rate is that of the link, as if `bandwidth` were set to it; the link paces, not the queue. Each
-//! flow has a queue of its own, without collisions of a hash; all packets of a tunnel share one. The limit counts packets or
-//! their bytes, not the memory that they take. Its modes `ingress` and `autorate-ingress` are left out.
+//! *Differences from Linux.* The rate is that of the link, or its mean, as if `bandwidth` were set to it; the link paces, not the
+//! queue. In Wi-Fi, where no rate is known, all packets of an access category are in one tin. Each flow has a queue of its own,
+//! without collisions of a hash; all packets of a tunnel share one. Hosts are the ends of a flow, as with `nat`. Sizes are those
+//! of IP. The limit counts packets or their bytes; Linux counts their memory, at a known rate the larger of 4 MiB and four times
+//! what the link carries in `rtt`. Other tins, other kinds of isolation, `ingress`, `autorate-ingress`, `wash` and `overhead`
+//! are left out.
 //!
 //! *Parameters.* See [`Params`].
 
@@ -33,6 +36,8 @@ use crate::queue::QueueLimit;
 
 /// A packet of full size, with the header of Ethernet.
 const MTU: Bytes = Bytes(1514);
+/// The largest number of backlogged queues of a host that shortens their turns.
+const LARGEST_LOAD: u64 = 1024;
 
 /// CAKE ([LANMAN 2018](https://arxiv.org/abs/1804.07617)), as home routers have it, with `bandwidth` set to the rate of the
 /// link: a queue for each flow, fairness among hosts and then among their flows, and short queues.
@@ -41,7 +46,7 @@ const MTU: Bytes = Bytes(1514);
 #[schemars(rename = "Cake")]
 pub struct Params {
     /// Total capacity of all queues. Beyond it, packets are dropped from the head of the queue with the most bytes. By default
-    /// 10,240 packets, as in Linux.
+    /// 10,240 packets. Linux counts memory, where 4 MiB are some 1,800 packets of full size.
     pub limit: QueueLimit,
     /// The usual round-trip time of what crosses the link. The acceptable standing delay is a twentieth of it, but at least
     /// the time of one and a half packets. By default 100 ms.
@@ -75,8 +80,8 @@ pub enum Isolation {
 pub enum Tins {
     /// All into one.
     Besteffort,
-    /// Three: network control and voice (CS6, CS7, EF, VA, and 4) go first up to a quarter of the rate; what is of less than
-    /// best effort (LE, CS1) has a sixteenth while there is more.
+    /// Three: network control and voice (CS6, CS7, EF, VA, and 4) go first up to a quarter of the rate;
+    /// background (LE, CS1) has a sixteenth while best effort has more.
     #[default]
     Diffserv3,
 }
@@ -116,7 +121,8 @@ impl Parameters for Params {
         About {
             title: "CAKE",
             summary: "a queue for each flow, each kept short, and hosts that share the link equally (LANMAN 2018)",
-            expedites: self.tins == Tins::Diffserv3,
+            // Up to a quarter of the rate only.
+            expedites: false,
             separates_flows: true,
             deployment: None,
         }
@@ -127,11 +133,16 @@ impl Parameters for Params {
     }
 
     fn validate(&self) -> Result<(), Invalid> {
-        let problem = "found less than 20 us, expected more: a twentieth is the delay that is accepted";
+        let problem =
+            "found less than 20 us, expected at least as much, so that the delay that is accepted is 1 us";
         if self.rtt < Duration::from_micros(20) {
             return Err(Invalid { field: "cake.rtt", problem });
         }
         Ok(())
+    }
+
+    fn reads_tcp(&self) -> bool {
+        self.ack_filter != AckFilter::Off
     }
 
     fn build(&self, air_time: &dyn Fn(Bytes) -> Duration, random: Stream) -> Box<dyn Discipline> {
@@ -258,7 +269,7 @@ impl Tin {
             Isolation::TripleIsolate => senders.max(receivers),
         };
         // As in Linux, rounded at random.
-        ((self.quantum * (65_535 / load.max(1)) + random.below(1 << 16)) >> 16) as i64
+        ((self.quantum * (65_535 / load.clamp(1, LARGEST_LOAD)) + random.below(1 << 16)) >> 16) as i64
     }
 
     fn make_bulk(&mut self, index: usize) {
@@ -368,8 +379,11 @@ impl Tin {
 }
 
 impl Cake {
-    /// Empty queues before a link that takes `mtu_time` for a packet of 1514 B.
-    pub fn new(params: Params, mtu_time: Duration, random: Stream) -> Cake {
+    /// Empty queues before a link that takes `mtu_time` for a packet of 1514 B; zero if its rate is not known.
+    pub fn new(mut params: Params, mtu_time: Duration, random: Stream) -> Cake {
+        if mtu_time.is_zero() {
+            params.tins = Tins::Besteffort;
+        }
         let tins = params.tins.shares().iter().map(|&share| Tin::new(&params, mtu_time, share)).collect();
         let stats = QueueStats::default();
         Cake { params, random, mtu_time, tins, packets: 0, bytes: Bytes::ZERO, stats }
