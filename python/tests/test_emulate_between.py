@@ -207,9 +207,13 @@ def test_nothing_is_left_after_a_kill() -> None:
     assert shown.stdout.split() == ["crosses", "nothing", "lo", "w0", "w1"], shown.stderr
 
 
+RUNS = "until ip -details link show dev w1 | grep -q 'promiscuity 1'; do sleep 0.05; done; sleep 0.5"
+"""Waits until the emulator has begun."""
+
+
 def test_an_interface_that_disappears_ends_it() -> None:
     shown = between(
-        "(sleep 2; ip link del w1) & eval $lasthop",
+        f"({RUNS}; ip link del w1) & eval $lasthop",
         *("--between", "w0", "w1", *DELAYED),
     )
     assert shown.returncode == LATE, shown.stderr
@@ -218,7 +222,7 @@ def test_an_interface_that_disappears_ends_it() -> None:
 
 def test_an_interface_that_goes_down_is_reported() -> None:
     shown = between(
-        "(sleep 2; ip link set w1 down) & eval $lasthop",
+        f"({RUNS}; ip link set w1 down) & eval $lasthop",
         *("--between", "w0", "w1", *DELAYED, "--", "sleep", "4"),
     )
     assert "the interface w1 went down, or its other end" in shown.stderr
