@@ -33,6 +33,16 @@ pub(super) fn check(scenario: &Scenario, long: &Scenario, setup: &Setup<'_>) -> 
             ),
         ));
     }
+    if let Some(scheme) = combination.schemes().find(|scheme| scheme.needs_quic()) {
+        return Err(scenario.error(
+            ErrorKind::Scheme,
+            format!(
+                "scheme: found \"{}\", which acts on QUIC only: which real packets belong to one of its connections is not \
+                 known here, so it runs in simulations only; \"sidekick\" repairs packets of any transport",
+                scheme.name()
+            ),
+        ));
+    }
     if let Some(what) = beyond_base_stations(setup) {
         let is_usable =
             |name: &str| long.set_up(name).is_ok_and(|other| beyond_base_stations(&other).is_none());

@@ -467,7 +467,8 @@ fn every_scheme_is_emulated_or_refused_with_a_reason() {
                         "which is a real host here",
                         "real receivers do not send it",
                         "which the proxy of real hosts cannot",
-                        "set flavour = "
+                        "set flavour = ",
+                        "which acts on QUIC only"
                     ]
                     .into_iter()
                     .any(|reason| text.contains(reason)),

@@ -124,6 +124,11 @@ pub trait Scheme {
         true
     }
 
+    /// Whether it acts on connections of QUIC only, which simulated packets are known to belong to and real ones are not.
+    fn needs_quic(&self) -> bool {
+        false
+    }
+
     /// Invalid parameters, given these TCP settings: the name of each, and what was found and expected.
     fn faults(&self, _tcp: &Settings) -> Vec<(String, String)> {
         Vec::new()

@@ -28,7 +28,6 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-
 use lasthop_base::{Duration, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -92,11 +91,16 @@ impl Scheme for Pemi {
         false
     }
 
+    fn needs_quic(&self) -> bool {
+        true
+    }
+
     fn faults(&self, _tcp: &Settings) -> Vec<(String, String)> {
         let factors = [("gap", self.gap), ("patience", self.patience)];
         let invalid = factors.into_iter().filter(|(_, factor)| !(1.0..=1_000.0).contains(factor));
-        let mut faults: Vec<_> =
-            invalid.map(|(key, found)| (key.into(), format!("found {found}, expected from 1 to 1000"))).collect();
+        let mut faults: Vec<_> = invalid
+            .map(|(key, found)| (key.into(), format!("found {found}, expected from 1 to 1000")))
+            .collect();
         if !(1..=1_000).contains(&self.packets) {
             faults.push(("packets".into(), format!("found {}, expected from 1 to 1000", self.packets)));
         }
@@ -155,9 +159,12 @@ impl Agent {
     fn on_reply(&mut self, now: Time, packet: &Packet, out: &mut Out) {
         let Packet { src: dst, dst: src, flow, size, .. } = *packet;
         let flows = [flow, FlowId(flow.0.saturating_add(1))];
-        let found = flows.into_iter().find_map(|flow| self.observers.find(now, Connection { src, dst, flow }));
+        let found =
+            flows.into_iter().find_map(|flow| self.observers.find(now, Connection { src, dst, flow }));
         let Some(slot) = found else { return };
-        self.change(now, slot, out, |observer, scheme, abandoned| observer.on_reply(now, size, scheme, abandoned));
+        self.change(now, slot, out, |observer, scheme, abandoned| {
+            observer.on_reply(now, size, scheme, abandoned)
+        });
     }
 
     /// Changes an observer, and repairs what it takes for lost.
@@ -194,7 +201,9 @@ impl Component for Agent {
         self.deadline = Time::NEVER;
         for slot in self.observers.slots() {
             if self.observers[slot].deadline(&self.scheme) <= now {
-                self.change(now, slot, out, |observer, scheme, abandoned| observer.on_time(now, scheme, abandoned));
+                self.change(now, slot, out, |observer, scheme, abandoned| {
+                    observer.on_time(now, scheme, abandoned)
+                });
             }
             self.deadline = self.deadline.min(self.observers[slot].deadline(&self.scheme));
         }

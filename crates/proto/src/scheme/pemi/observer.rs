@@ -266,7 +266,8 @@ impl Observer {
             let (begin, end) = (flowlet.begin() + rtt, flowlet.end() + rtt);
             if now > end { now.since(end) } else { begin.max(now).since(now) }
         };
-        let nearest = (0..self.flowlets.len()).min_by_key(|&place| distance(&self.flowlets[place])).unwrap_or(0);
+        let nearest =
+            (0..self.flowlets.len()).min_by_key(|&place| distance(&self.flowlets[place])).unwrap_or(0);
         self.flowlets[nearest].replies.push(now);
         self.flowlets.iter_mut().take(nearest).for_each(|flowlet| flowlet.is_complete = true);
         self.settle(now, scheme, abandoned)
@@ -317,7 +318,8 @@ impl Observer {
         let lost = flowlet.lost(&matching, self.per_reply);
         let both = packets.iter().zip(matching);
         // A reply that is earlier than its packet is one to another packet.
-        let replied = both.filter_map(|(sent, reply)| Some((sent.at, reply.filter(|reply| *reply >= sent.at)?)));
+        let replied =
+            both.filter_map(|(sent, reply)| Some((sent.at, reply.filter(|reply| *reply >= sent.at)?)));
         let round_trips = replied.map(|(sent, reply)| reply.since(sent)).collect();
         let lost = packets.iter().zip(lost).filter(|(_, lost)| *lost).filter_map(|(sent, _)| sent.packet);
         Verdict { round_trips, lost: lost.collect() }

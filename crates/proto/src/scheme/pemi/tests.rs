@@ -43,7 +43,15 @@ const ROUND_TRIP: u64 = 10_000;
 impl Path {
     fn new(every: u64) -> Path {
         let observer = Observer::new(Time::ZERO, &());
-        Path { observer, every, lost: Vec::new(), abandoned: 0, replies: Vec::new(), unacknowledged: 0, next: 0 }
+        Path {
+            observer,
+            every,
+            lost: Vec::new(),
+            abandoned: 0,
+            replies: Vec::new(),
+            unacknowledged: 0,
+            next: 0,
+        }
     }
 
     /// Handles replies and deadlines until then. A repair arrives, and is acknowledged at once.
