@@ -287,8 +287,11 @@ fn acknowledgements_that_tell_more_stay() {
     stays(&[Segment { len: 100, ..ack(1_000) }, ack(2_000)]);
     stays(&[Segment { flags: Flags::ACK | Flags::FIN, ..ack(1_000) }, ack(2_000)]);
     stays(&[Segment { flags: Flags::ACK | Flags::AE, ..ack(1_000) }, ack(2_000)]);
-    // A change of the echo of marks.
-    stays(&[ack(1_000), Segment { flags: Flags::ACK | Flags::ECE, ..ack(2_000) }]);
+    // A change of the echo of marks, behind which it counts anew.
+    let echoing = |number: u32| Segment { flags: Flags::ACK | Flags::ECE, ..ack(number) };
+    let row = [ack(1_000), echoing(2_000), echoing(3_000)];
+    assert_eq!(filtered(AckFilter::On, &row), [1_000, 2_000, 3_000]);
+    stays(&[ack(1_000), echoing(2_000)]);
     // A report of duplicates; blocks that the newer one lacks.
     stays(&[with_blocks(ack(5_000), &[(1_000, 2_000)]), ack(6_000)]);
     stays(&[with_blocks(ack(1_000), &[(3_000, 4_000)]), with_blocks(ack(1_000), &[(6_000, 9_000)])]);
