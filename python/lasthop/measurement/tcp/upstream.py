@@ -409,8 +409,8 @@ class _Holes:
     def _most_in_gap(self, hole: _Hole) -> int:
         """Return how many packets a gap had, were they as small as the smaller one of its neighbours.
 
-        Retransmissions may be cut more finely than what they replace. Small packets lost between full ones look
-        the same, and count as one.
+        Retransmissions may be cut more finely than what they replace. Small packets lost between full ones
+        look the same, and count as one.
         """
         stream = self.stream
         smaller = min(int(stream.end[row] - stream.seq[row]) for row in (hole.before, hole.after))
