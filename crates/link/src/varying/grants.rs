@@ -3,16 +3,18 @@
 //! *What it does.* Time is divided into intervals, in each of which the base station serves one user: the one with the highest ratio of its
 //! rate to the average of what it got (proportional fairness). Neighbours always have data and a rate that does not vary. In an interval of
 //! ours, as many bits are sent as its rate allows, of several packets or of a part of one. On the way up, packets that come when nothing is
-//! queued wait for an opportunity to request a grant, and then for that. A block that fails is sent again a round trip later, in the
-//! place of new data; packets behind it wait until it has arrived, as PDCP keeps the order. No interval is ours during a hand-over, and
-//! nothing is lost by it, as the old base station forwards what it has.
+//! queued wait for an opportunity to request a grant, and then for that; a packet that comes before the interval after the last one of ours
+//! goes on in it, without a request. A block that fails is sent again a round trip later, in the place of new data; packets behind it wait
+//! until it has arrived, as PDCP keeps the order. No interval is ours during a hand-over, which repetitions wait for, too, and nothing is
+//! lost by it, as the old base station forwards what it has.
 //!
 //! *Source.* Proportional fairness: Jalali, Padovani and Pankaj, "Data throughput of CDMA-HDR", VTC 2000. Requests and grants: 3GPP TS 36.321,
 //! section 5.4.4, and TS 36.213, sections 8 and 10.1.5; the times are those of LTE (TR 36.881, delays of the uplink). HARQ: TS 36.321, section 5.3.2,
 //! with a round trip of 8 subframes.
 //!
-//! *Left out.* Resource blocks, so several users in an interval; fast fading, so the gain of choosing users in their good moments; the first grant, which
-//! is smaller than what is queued; discontinuous reception; losses after the last attempt, which are those of the channel, as a link's ARQ
+//! *Left out.* Resource blocks, so several users in an interval; fast fading, so the gain of choosing users in their good moments; small first grants,
+//! which the base station gives before it knows how much is queued; soft combining of attempts, so each fails with the same probability;
+//! discontinuous reception; losses after the last attempt, which are those of the channel, as a link's ARQ
 //! repairs them (RLC in acknowledged mode).
 
 use std::collections::VecDeque;
@@ -52,7 +54,7 @@ pub struct Grants {
     pub grant: Duration,
     /// The probability that an attempt of a block fails. By default 0.1, at which link adaptation aims. The fourth succeeds.
     pub loss: Probability,
-    /// Time from an attempt to the next. By default `"8 ms"`.
+    /// Time from an attempt to the next, rounded up to intervals. By default `"8 ms"`.
     pub harq: Duration,
     /// Time from one hand-over to the next, the first at a random time. By default none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -117,6 +119,11 @@ impl Grants {
     }
 }
 
+/// A time, rounded up to intervals.
+fn in_intervals(time: Duration, interval: Duration) -> Duration {
+    interval * time.as_nanos().div_ceil(interval.as_nanos())
+}
+
 /// The intervals of one direction in which it sends.
 #[derive(Clone, Debug)]
 pub(super) struct Scheduler {
@@ -178,7 +185,7 @@ impl Scheduler {
             repetitions: VecDeque::new(),
             blocks: VecDeque::new(),
             arrived: Time::ZERO,
-            grants,
+            grants: Grants { harq: in_intervals(grants.harq, grants.interval), ..grants },
         }
     }
 
@@ -201,11 +208,25 @@ impl Scheduler {
         first + self.grants.request * passed.div_ceil(self.grants.request.as_nanos())
     }
 
-    fn is_handing_over(&self, at: Time) -> bool {
-        let first = Time::ZERO + self.first_handover;
-        self.grants.handover.is_some_and(|every| {
-            at >= first && at.since(first).as_nanos() % every.as_nanos() < self.grants.gap.as_nanos()
-        })
+    /// The first interval after the hand-over at `at`, if there is one.
+    fn handed_over(&self, at: Time) -> Option<Time> {
+        let (every, first) = (self.grants.handover?, Time::ZERO + self.first_handover);
+        let passed = (at >= first).then(|| at.since(first))?;
+        let begin = first + every * (passed.as_nanos() / every.as_nanos());
+        let end = begin + self.grants.gap;
+        (at < end).then(|| Time::ZERO + in_intervals(end.since(Time::ZERO), self.grants.interval))
+    }
+
+    /// Reserves an interval for a repetition, from `at` on.
+    fn repeat(&mut self, at: Time) -> Time {
+        let mut at = self.handed_over(at).unwrap_or(at);
+        let mut place = self.repetitions.partition_point(|other| *other < at);
+        while self.repetitions.get(place) == Some(&at) {
+            at += self.grants.interval;
+            place += 1;
+        }
+        self.repetitions.insert(place, at);
+        at
     }
 
     /// Gives the intervals before `until` to others.
@@ -235,13 +256,11 @@ impl Scheduler {
         self.repetitions.front().is_some_and(|at| *at <= self.next)
     }
 
-    /// Whether the next interval is ours if we have new data: unless the rate of a neighbour over its average is higher.
-    fn is_ours(&mut self) -> bool {
-        let at = self.next;
-        if self.is_repetition() || self.is_handing_over(at) {
+    /// Whether the next interval is ours if we have new data, at a rate of `bps`: unless that of a neighbour over its average is higher.
+    fn is_ours(&self, bps: u64) -> bool {
+        if self.is_repetition() || self.handed_over(self.next).is_some() {
             return false;
         }
-        let (bps, _) = self.rate.at(at);
         self.poorest().is_none_or(|poorest| bps as f64 * self.shares[poorest] >= self.got)
     }
 
@@ -276,13 +295,17 @@ impl Scheduler {
 
     /// The next interval that is ours; [`Time::NEVER`] after `horizon`.
     fn find(&mut self, horizon: Time) -> Time {
-        while !self.is_ours() {
-            self.end(false);
-            if self.next > horizon {
-                return Time::NEVER;
+        while self.next <= horizon {
+            let (bps, until) = self.rate.at(self.next);
+            if bps == 0 {
+                self.pass(until.min(horizon + Duration::from_nanos(1)));
+            } else if self.is_ours(bps) {
+                return self.next;
+            } else {
+                self.end(false);
             }
         }
-        if self.next <= horizon { self.next } else { Time::NEVER }
+        Time::NEVER
     }
 
     /// Sends a block in the next interval that is ours.
@@ -298,13 +321,9 @@ impl Scheduler {
         let sum = u128::from(bps) * u128::from(self.grants.interval.as_nanos()) + u128::from(self.fraction);
         (self.left, self.fraction) = ((sum / 1_000_000_000) as u64, (sum % 1_000_000_000) as u64);
         self.last = at;
-        let failures = (0..RETRANSMISSIONS).take_while(|_| self.random.bernoulli(loss)).count() as u64;
-        for number in 1..=failures {
-            let repetition = at + self.grants.harq * number;
-            let place = self.repetitions.partition_point(|other| *other <= repetition);
-            self.repetitions.insert(place, repetition);
-        }
-        self.blocks.push_back((at, at + self.grants.harq * failures + self.grants.interval));
+        let failures = (0..RETRANSMISSIONS).take_while(|_| self.random.bernoulli(loss)).count();
+        let last = (0..failures).fold(at, |attempt, _| self.repeat(attempt + self.grants.harq));
+        self.blocks.push_back((at, last + self.grants.interval));
         self.end(true);
         at
     }
@@ -472,6 +491,31 @@ mod tests {
         for (found, expected) in late.iter().zip(expected) {
             assert!((found - expected).abs() < 0.01, "{late:?}");
         }
+    }
+
+    /// Repetitions wait for the end of a hand-over, each for an interval of its own, whatever the time between attempts.
+    #[test]
+    fn repetitions_wait_for_a_hand_over() {
+        let harq = Duration::from_micros(7_300);
+        let every = Some(Duration::from_secs(1));
+        let grants = Grants { loss: Probability::new(0.5).unwrap(), harq, handover: every, ..plain() };
+        let streams = Streams::new(5, 0);
+        let [failures, shared] = ["failures", "grants"].map(|name| streams.stream(name));
+        let mut scheduler = Scheduler::new(grants, RateReader::Fixed(RATE_BPS), false, failures, shared);
+        let (mut waited, mut places) = (0, std::collections::BTreeSet::new());
+        while scheduler.next < Time::ZERO + Duration::from_secs(20) {
+            let at = scheduler.take(Time::ZERO + Duration::from_secs(30));
+            for &place in &scheduler.repetitions {
+                assert_eq!(ms(place.since(Time::ZERO)).fract(), 0.0);
+                assert_eq!(scheduler.handed_over(place), None);
+            }
+            assert!(scheduler.repetitions.iter().is_sorted_by(|one, next| one < next));
+            assert!(places.insert(at));
+            let &(_, arrived) = scheduler.blocks.back().expect("a block");
+            waited += u32::from(arrived.since(at) > Duration::from_millis(3 * 8 + 1));
+        }
+        // Of about 12 blocks in the 24 ms before each of 20 hand-overs, half have a failure.
+        assert!(waited > 50, "{waited}");
     }
 
     /// Nothing is sent in a hand-over, and both directions have it at the same time.

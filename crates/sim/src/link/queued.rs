@@ -45,7 +45,8 @@ pub(crate) trait Service: Component {
     /// Whether the link transmits, or waits for the time at which it can.
     fn is_busy(&self) -> bool;
 
-    /// Whether a packet that arrives now is transmitted at once. Followed by [`serve`](Service::serve) if the link is idle.
+    /// Whether a packet that arrives now is transmitted at once; tells the pace if nothing has waited. Followed by
+    /// [`serve`](Service::serve) if the link is not busy.
     fn starts_at_once(&mut self, now: Time) -> bool;
 
     /// Uses the free link, and sets when it is due next.
@@ -95,9 +96,6 @@ where
         // Completes what ends at this instant first, whether or not the link was woken before.
         self.advance(now, out);
         let is_idle = !self.is_busy();
-        if is_idle {
-            self.pace.idle(now);
-        }
         let at_once = self.starts_at_once(now);
         self.queue.enqueue(now, *packet, at_once, out);
         if is_idle {
@@ -150,6 +148,7 @@ impl<Q: Discipline, P: Pace, M: Medium> Service for QueuedLink<Q, P, Once<M>> {
         if self.is_busy() {
             return false;
         }
+        self.pace.idle(now);
         self.due = self.pace.ready(now);
         self.due == now
     }

@@ -134,8 +134,13 @@ impl<Q: Discipline, P: Pace> Service for QueuedLink<Q, P, WithArq> {
         self.recovery.sending.is_some()
     }
 
+    /// A packet that the ARQ does not begin yet waits, as what it holds back does: the pace is not idle then.
     fn starts_at_once(&mut self, now: Time) -> bool {
-        !self.is_busy() && !self.has_backlog() && self.recovery.arq.next(now, true) == Next::Begin
+        let at_once = self.would_begin(now);
+        if at_once {
+            self.pace.idle(now);
+        }
+        at_once
     }
 
     fn serve(&mut self, now: Time, out: &mut Out) {
@@ -300,6 +305,11 @@ impl<Q: Discipline, P: Pace> QueuedLink<Q, P, WithArq> {
         self.queue.queued().0 + self.recovery.packets.len()
     }
 
+    /// Whether a packet that arrives now is transmitted at once.
+    fn would_begin(&mut self, now: Time) -> bool {
+        !self.is_busy() && !self.has_backlog() && self.recovery.arq.next(now, true) == Next::Begin
+    }
+
     /// Calls `dequeue` on an empty discipline whenever a packet could start, as [`Discipline`] requires.
     fn poll_empty_queue(&mut self, now: Time, out: &mut Out) {
         if !self.has_backlog() && self.recovery.arq.next(now, true) == Next::Begin {
@@ -387,7 +397,7 @@ impl<Q: Discipline, P: Pace> QueuedLink<Q, P, WithArq> {
 
     /// Queues a packet, or drops it; for air that is shared.
     pub(super) fn accept(&mut self, now: Time, packet: &Packet, out: &mut Out) {
-        let at_once = self.starts_at_once(now);
+        let at_once = self.would_begin(now);
         self.queue.enqueue(now, *packet, at_once, out);
     }
 

@@ -1,6 +1,7 @@
 //! Links whose rate or delay varies: beside an independent model of mahimahi's link, beside links with a fixed rate, and
 //! against closed forms. Seeds are fixed; each statistic must lie within 5 standard errors of its expectation.
 
+mod granted;
 mod limits;
 mod reordering;
 mod shaper;
