@@ -28,7 +28,7 @@ pub fn channel_bursts(scenario: &Scenario) -> Result<Vec<ChannelBursts>, Scenari
     let network = scenario.network()?;
     let packet_size = scenario.tcp.packet_size;
     let crossed = network.crossed().map(|(id, radio)| {
-        let interval = radio.rate.nominal().time_for_bits(radio.expansion.on_air(packet_size.bits()));
+        let interval = radio.nominal_rate().time_for_bits(radio.expansion.on_air(packet_size.bits()));
         (id, &radio.channel, interval)
     });
     let stations = network.steps().filter_map(|(id, _)| match &network.links[usize::from(id.0)] {

@@ -65,7 +65,10 @@ pub fn packet_loss(scenario: &Scenario, size: Bytes, link: Option<&str>) -> Resu
     if !radio.channel.has_closed_form() {
         return lacks("the channel");
     }
-    if radio.rate.varies() || radio.grants.is_some() {
+    if radio.grants.is_some() {
+        return lacks("the grants");
+    }
+    if radio.rate.varies() {
         return lacks("the varying rate");
     }
     if radio.outage.is_some() {

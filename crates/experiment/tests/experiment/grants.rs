@@ -31,7 +31,10 @@ fn run(overrides: &[&str]) -> Run {
 #[test]
 fn a_download_has_the_rate_or_its_share() {
     for (keys, share) in [("", 1.0), ("loss = 0.3", 1.0), ("neighbours = 3", 0.25)] {
-        let metrics = run(&[&format!("radio.grants={{ {keys} }}")]).metrics;
+        let scenario = read(&[&format!("radio.grants={{ {keys} }}")]).unwrap();
+        let network = scenario.network().expect("a network");
+        assert_eq!(network.slowest(&network.flows[0].path.nodes).as_bps() as f64, share * 20e6);
+        let metrics = scenario.run("basic", 1, 0, Observe::default()).expect("a run").metrics;
         let expected = share * 20e6 * 1448.0 / 1500.0;
         let found = metrics.connections.throughput_bps;
         assert!((found / expected - 1.0).abs() < 0.03, "{keys}: {found} for {expected}");
@@ -78,9 +81,9 @@ fn wrong_grants_are_refused() {
         ("radio.grants.interval=1 us", "expected \"50 us\" to \"100 ms\""),
         ("radio.grants.neighbours=65", "expected up to 64"),
         ("radio.grants.handover=20 ms", "expected fewer"),
-        ("limit=100000 s", "radio.grants.interval"),
+        ("limit=2000000 s", "radio.grants.interval: found 2000000000 periods"),
     ] {
-        let error = read(&[keys]).expect_err(keys);
+        let error = read(&["wired.rate=100 Mbps", keys]).expect_err(keys);
         assert!(error.contains(expected), "{keys}: {error}");
     }
 }

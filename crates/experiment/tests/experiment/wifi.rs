@@ -121,7 +121,30 @@ fn packets_cannot_go_first_in_a_category() {
     assert!(refused.to_string().contains("[wifi] their category does; leave the scheme out"), "{refused}");
 }
 
-/// A roam costs a call the packets of the gap, twelve without fast transition and one or two with it, unless access points forward them.
+/// Roams and bursts are as many as a run gets through.
+#[test]
+fn roams_and_bursts_are_bounded() {
+    let roaming = "roaming={ every = \"100 ms\", channels = 0, gap = \"50 ms\" }";
+    for (key, limit, expected) in [
+        (
+            "wifi.interference={ period = \"1 ms\", burst = \"100 us\" }",
+            "limit=30000 s",
+            "wifi.interference.period: found 30000000 periods",
+        ),
+        (&format!("wifi.{roaming}"), "limit=3000000 s", "wifi.roaming: found 30000000 periods"),
+        (
+            &format!("link.ap-MH2.station.{roaming}"),
+            "limit=3000000 s",
+            "link.ap-MH2.station.roaming: found 30000000 periods",
+        ),
+    ] {
+        let overrides = [key, limit, "wired.rate=100 Mbps"];
+        let refused = Scenario::parse(HOME, "s.toml", &overrides).expect_err("it is too much");
+        assert!(refused.to_string().contains(expected), "{refused}");
+    }
+}
+
+/// A roam costs a call the packets of the gap, twelve without fast transition and about one with it, unless access points forward them.
 #[test]
 fn a_roam_costs_a_call_the_packets_of_its_gap() {
     let lost = |keys: &str| {

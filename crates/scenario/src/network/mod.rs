@@ -145,7 +145,7 @@ impl NetworkLink {
     pub fn rate(&self, up: bool) -> Option<BitRate> {
         match self {
             NetworkLink::Wired(wired) => Some(wired.rate.nominal()),
-            NetworkLink::Radio(hop) => Some(if up { hop.up.rate.nominal() } else { hop.down.rate.nominal() }),
+            NetworkLink::Radio(hop) => Some(if up { hop.up.nominal_rate() } else { hop.down.nominal_rate() }),
             NetworkLink::Station(_) => None,
         }
     }

@@ -1,6 +1,6 @@
 //! The schema of links: `[wired]`, `[radio]` and `[link.NAME]`.
 
-use lasthop_base::{Bytes, Duration, Power, Unread};
+use lasthop_base::{BitRate, Bytes, Duration, Power, Unread};
 use lasthop_channel::{Model, Outages};
 use lasthop_link::queue::Queue;
 use lasthop_link::varying::{Delay, Grants, Rate};
@@ -338,6 +338,13 @@ impl Radio {
     /// Whether the time of a packet's transmission depends on when it is sent.
     pub fn varies(&self) -> bool {
         self.rate.varies() || self.delay.varies() || self.grants.is_some()
+    }
+
+    /// The mean rate of who always has data: beside the neighbours of [`grants`](Radio::grants), an equal share.
+    pub fn nominal_rate(&self) -> BitRate {
+        let users = 1 + self.grants.map_or(0, |grants| u64::from(grants.neighbours));
+        let bps = self.rate.nominal().as_bps() / users;
+        BitRate::from_bps(bps.max(1)).expect("it is not zero")
     }
 
     /// The number of units of a packet, the number of bits exposed to errors, and the total air time.

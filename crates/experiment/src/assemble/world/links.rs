@@ -65,7 +65,7 @@ impl Direction {
         let (radio, direction) = if from == hop.mobile { (&hop.up, "up") } else { (&hop.down, "down") };
         let stream = |name: &str| streams.stream(&[name, &hop.suffix, ":", direction].concat());
         let config = RadioConfig { arq: hop.arq(from, link), ..config(radio, link) };
-        let air_time = |size: Bytes| config.rate.time_for_bits(radio.expansion.on_air(size.bits()));
+        let air_time = |size: Bytes| radio.nominal_rate().time_for_bits(radio.expansion.on_air(size.bits()));
         Direction {
             queue: LinkQueue::new(&radio.queue, air_time, || stream("queue")).in_black_hole(radio.black_hole),
             config,

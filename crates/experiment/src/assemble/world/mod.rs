@@ -568,7 +568,7 @@ impl Layout {
                         LinkEnd::BaseStation => (&hop.down, &hop.up),
                         LinkEnd::MobileHost => (&hop.up, &hop.down),
                     };
-                    (sent.rate.nominal(), sent.delay.nominal(), arriving.rate.nominal(), hop.place)
+                    (sent.nominal_rate(), sent.delay.nominal(), arriving.nominal_rate(), hop.place)
                 }
                 NetworkLink::Station(_) => {
                     let rate = self.network.bss.data_rate();

@@ -12,7 +12,7 @@ use lasthop_proto::traffic::{Config, Pattern};
 use lasthop_proto::{arq, tcp};
 
 use super::Resolver;
-use crate::network::{BssKind, LastHop, Network, NetworkLink, Workload};
+use crate::network::{BssKind, LastHop, Network, NetworkLink, StationConfig, Workload};
 use crate::schema::{Radio, Traffic, Wired};
 
 /// About three years.
@@ -33,6 +33,9 @@ const MIN_PACKET: Bytes = Bytes(40);
 /// Periods of a channel with states, or outages, until the time limit. After a long silence they are drawn
 /// all at once, which takes about a second.
 const MAX_PERIODS: f64 = 2e7;
+
+/// Intervals of grants until the time limit: one in use costs as much as a packet, and those of an idle link are skipped.
+const MAX_INTERVALS: f64 = 1e9;
 
 /// Periods of a channel while one unit is on the air; all of them are held in memory.
 const MAX_PERIODS_IN_UNIT: f64 = 1e6;
@@ -208,6 +211,7 @@ impl Resolver<'_> {
                     let (_, on_air) = self.network.bss.exposed(MAX_PACKET);
                     let cycle = station.channel.mean_cycle_s();
                     self.check_periods(&[&table[..], &["channel"]].concat(), cycle, on_air);
+                    self.check_roams(&name, station);
                 }
             }
         }
@@ -221,12 +225,26 @@ impl Resolver<'_> {
         self.network.flows = flows;
     }
 
-    /// Checks the queues of `[wifi]`, and how often its neighbour sends.
+    /// Checks how often a station scans and roams.
+    fn check_roams(&mut self, name: &str, station: &StationConfig) {
+        let Some(roaming) = station.radio.and_then(|radio| radio.roaming) else { return };
+        let own = self.scenario.link.get(name).and_then(|link| link.station?.roaming);
+        let table = if own.is_some() { vec!["link", name, "station"] } else { vec!["wifi"] };
+        let absence = roaming.every.as_secs_f64() / (1.0 + f64::from(roaming.channels));
+        self.check_periods(&[&table[..], &["roaming"]].concat(), Some(absence), Duration::ZERO);
+    }
+
+    /// Checks the queues of `[wifi]`, and how often its neighbour sends and bursts come.
     fn check_wifi_bounds(&mut self, largest_packet: Bytes) {
         let BssKind::Edca(config) = &self.network.bss else { return };
         let (queue, station_queue, neighbour) = (config.queue, config.station_queue, config.neighbour);
+        let interference = config.interference;
         self.check_queue(&["wifi", "queue"], &queue, largest_packet);
         self.check_queue(&["wifi", "station_queue"], &station_queue, largest_packet);
+        if let Some(source) = interference {
+            let period = source.period.as_secs_f64();
+            self.check_periods(&["wifi", "interference", "period"], Some(period), Duration::ZERO);
+        }
         let Some(neighbour) = neighbour else { return };
         // Each is an event of its own, as a packet is.
         let gap = neighbour.exchange.as_secs_f64() / neighbour.share.get();
@@ -370,7 +388,8 @@ impl Resolver<'_> {
         }
         if let Some(grants) = radio.grants {
             say(self, "grants", &|resolver, path| {
-                resolver.check_steps_of(&[path, &["interval"]].concat(), Some(grants.interval), on_air);
+                let interval = grants.interval.as_secs_f64();
+                resolver.check_count(&[path, &["interval"]].concat(), interval, on_air, MAX_INTERVALS);
             });
         }
         say(self, "channel", &|resolver, path| {
@@ -429,13 +448,19 @@ impl Resolver<'_> {
 
     /// Checks periods that recur every `cycle` seconds, given units with an air time of `on_air`.
     fn check_periods(&mut self, path: &[&str], cycle: Option<f64>, on_air: Duration) {
-        let Some(cycle) = cycle else { return };
+        if let Some(cycle) = cycle {
+            self.check_count(path, cycle, on_air, MAX_PERIODS);
+        }
+    }
+
+    /// Checks that there are at most `most` periods of `cycle` seconds until the limit.
+    fn check_count(&mut self, path: &[&str], cycle: f64, on_air: Duration, most: f64) {
         let limit = self.scenario.limit;
         let (within_limit, within_unit) = (limit.as_secs_f64() / cycle, on_air.as_secs_f64() / cycle);
-        if within_limit > MAX_PERIODS {
-            let longest = Duration::from_secs_f64(MAX_PERIODS * cycle);
+        if within_limit > most {
+            let longest = Duration::from_secs_f64(most * cycle);
             let problem = format!(
-                "found {within_limit:.0} periods until the limit of \"{limit}\", expected at most {MAX_PERIODS:.0}; \
+                "found {within_limit:.0} periods until the limit of \"{limit}\", expected at most {most:.0}; \
                  make them longer, or choose a limit of at most \"{longest}\""
             );
             self.fault(path, problem);
