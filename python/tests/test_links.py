@@ -16,6 +16,7 @@ from conftest import ROOT, Command, results
 import lasthop
 import lasthop.plots
 from lasthop import ScenarioError
+from lasthop.advice.advice import losses_in_words
 from lasthop.fitting import preset_link, scenario_link
 from lasthop.show.translations import netem, patchbay, toxiproxy
 
@@ -165,9 +166,10 @@ def test_signals_are_those_of_their_path_loss(
     assert lasthop.load(name)["wifi.snr"] == pytest.approx(snr_db, abs=0.5)
 
 
-def test_a_preset_of_wifi_is_emulated() -> None:
-    """`lasthop emulate` carries packets over cells as well: what it needs to know is known."""
-    assert lasthop.load("wifi-ac-crowded").emulated("basic")["hosts"] == ("fixed", "mobile")
+def test_every_preset_is_emulated() -> None:
+    """`lasthop emulate` may last for a day, also over cells and with grants."""
+    for each in lasthop.links():
+        assert len(lasthop.load(each.name).emulated("basic")["hosts"]) == 2, each.name
 
 
 def test_a_preset_is_written_as_a_trace(command: Command, tmp_path: Path) -> None:
@@ -375,6 +377,11 @@ def test_a_token_bucket_is_lost_aloud() -> None:
 def test_grants_are_lost_aloud_and_neighbours_have_their_share() -> None:
     busy, alone = (preset_link(name) for name in ("lte-busy", "lte"))
     assert (busy.rate_bps, busy.up_rate_bps) == pytest.approx((16.74e6 / 4, 13.35e6 / 4))
+    # A request that need not wait, and an interval each way.
+    assert alone.last_hop_rtt_s == pytest.approx(0.025 + 0.012 + 0.008 + 2 * 0.001)
+    assert losses_in_words(alone) == ["as stated: no losses"]
+    with pytest.raises(ScenarioError, match="no closed form for the grants"):
+        lasthop.load("lte").packet_loss("1500 B")
     said = "The grants up are left out, with their waits and repetitions"
     for text in (netem(busy), patchbay(busy), toxiproxy(busy)):
         assert f"{said}; the rate is a share beside 3 others" in text

@@ -201,9 +201,15 @@ def _losses(scenario: Scenario) -> str:
     """Describe the losses of the downlink, as those of a full packet."""
     if "wifi" in scenario:
         return "losses on the air, which the MAC repeats"
+    # At the mean rate and without grants, which lose nothing: there is no closed form over them.
+    steady: dict[str, Any] = {"radio.rate": _rate(scenario)}
+    if "radio.grants" in scenario:
+        # The whole table, as its preset would state the grants again.
+        radio = scenario.values()["radio"]
+        kept = {key: value for key, value in radio.items() if key not in ("grants", "preset")}
+        steady = {"radio": {**kept, "rate": _rate(scenario)}}
     try:
-        # At the mean rate: there is no closed form over a varying one.
-        loss = scenario.with_({"radio.rate": _rate(scenario)}).packet_loss("1500 B", LAST_HOP)
+        loss = scenario.with_(steady).packet_loss("1500 B", LAST_HOP)
     except ScenarioError:
         return "losses that vary"
     return f"{formats.share(loss)} of the packets of 1500 B lost" if loss > 0 else "no losses"
@@ -238,10 +244,19 @@ def goodput(scenario: Scenario, *, up: bool = False) -> float:
 
 
 def _hop_rtt(scenario: Scenario) -> float:
-    """Return the least round-trip time of the last hop; zero for Wi-Fi, of which it is a fraction of a ms."""
+    """Return the least round-trip time of the idle last hop; zero for Wi-Fi, a fraction of a millisecond."""
     if "wifi" in scenario:
         return 0.0
-    return sum(_delay(scenario, LAST_HOP, up=up) for up in (False, True))
+    return sum(_delay(scenario, LAST_HOP, up=up) + _granted(scenario, up=up) for up in (False, True))
+
+
+def _granted(scenario: Scenario, *, up: bool) -> float:
+    """Return the least time of grants: an interval, and up a request that need not wait; zero without any."""
+    granted = grants(scenario, up=up)
+    if granted is None:
+        return 0.0
+    asks = up and float(granted["request"]) > 0
+    return float(granted["interval"]) + (float(granted["grant"]) if asks else 0.0)
 
 
 def stated(scenario: Scenario, link: str, key: str, *, up: bool) -> Any:
