@@ -91,3 +91,7 @@ def test_fast_transition_is_a_remedy_of_slow_roams() -> None:
     assert "wifi.roaming.gap" not in stated.with_(dict(remedy.settings(stated)))
     assert remedy.settings(cured) == ()
     assert remedy.settings(lasthop.load("wifi-office")) == ()
+    # Without them hostapd refuses to start, or has no keys for the other access points.
+    lines = "\n".join(remedy.steps.commands)
+    assert "\nnas_identifier=" in lines
+    assert "FT-PSK\nft_psk_generate_local=1" in lines

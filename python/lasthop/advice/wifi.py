@@ -183,9 +183,13 @@ WIFI_REMEDIES = (
         Steps(
             _ACCESS_POINT,
             (
-                "# hostapd.conf: FT-PSK with a pre-shared key; the domain is that of all access points",
+                "# hostapd.conf: the domain is that of all access points, the identifier of this one alone",
                 "mobility_domain=a1b2",
+                "nas_identifier=ap1.example.org",
                 "wpa_key_mgmt=WPA-EAP FT-EAP",
+                "# with a pre-shared key, instead of the last line",
+                "wpa_key_mgmt=WPA-PSK FT-PSK",
+                "ft_psk_generate_local=1",
                 "# OpenWrt",
                 "uci set wireless.default_radio0.ieee80211r=1",
                 "uci commit wireless && wifi reload",

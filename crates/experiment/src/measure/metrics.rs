@@ -324,7 +324,8 @@ metrics! {
         /// Payload that was acknowledged to the source and had not reached the destination when the run
         /// ended. Zero unless a base station acknowledges on behalf of the destination.
         acknowledged_undelivered_bytes: u64, Bytes => Lower,
-        /// Packets of both directions that a link discarded after its last permitted attempt, or as its `black_hole`.
+        /// Packets of both directions that a link discarded after its last permitted attempt, as its `black_hole`, or because its station
+        /// was between access points.
         link_discards: u64, Count => Lower,
         /// Packets of both directions that arrived corrupted over a link without error recovery, or were
         /// dropped above the MAC of a cell.

@@ -4,8 +4,8 @@ use lasthop_base::{Duration, Invalid, Probability, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A source of interference that is not Wi-Fi and sends periodic bursts: `{}` is a microwave oven. Nobody begins to transmit in a burst
-/// that is `heard`, and MPDUs that meet one are lost. Responses, RTS and CTS are not.
+/// A source of interference that is not Wi-Fi and sends periodic bursts: `{}` is a microwave oven. No access to the medium begins in a
+/// burst that is `heard`, though further PPDUs of a TXOP do, and MPDUs that meet one are lost. Responses, RTS and CTS are not.
 ///
 /// The magnetron of a kitchen's oven radiates in one half of each period of the mains, since its supply rectifies one half-wave (Kamerman
 /// and Erkoçević, "Microwave oven interference on wireless LANs operating in the 2.4 GHz ISM band", PIMRC 1997): with 60 Hz, `{ period =

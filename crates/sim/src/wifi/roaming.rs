@@ -84,6 +84,7 @@ impl WifiBss {
                 .rates
                 .clone()
                 .map(|random| radio.rate.build(format, radio.streams, peer.noise.as_ref(), random));
+            peer.rates.iter_mut().for_each(|control| control.associate(now));
             roam.scan += roam.config.every;
             roam.changes = 0;
             peer.stats.roams += 1;

@@ -197,6 +197,10 @@ fn filter(entry: &mut Entry, new: i32) {
 }
 
 impl RateControl for Control {
+    fn associate(&mut self, now: Time) {
+        (self.updated, self.sampled) = (now, now);
+    }
+
     fn select(&mut self, now: Time) -> Selection {
         let probe = self.sample(now);
         self.table.select(probe)

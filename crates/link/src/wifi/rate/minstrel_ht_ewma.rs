@@ -126,6 +126,10 @@ fn average(entry: &mut Entry, new: i32) {
 }
 
 impl RateControl for Control {
+    fn associate(&mut self, now: Time) {
+        self.updated = now;
+    }
+
     fn select(&mut self, _now: Time) -> Selection {
         let probe = self.sample();
         self.table.select(probe)

@@ -38,6 +38,9 @@ trait Parameters {
 
 /// A rate control of one end of a link, for one peer.
 pub trait RateControl: Send {
+    /// The link begins at `now` instead of at the start of the run.
+    fn associate(&mut self, _now: Time) {}
+
     /// The rate of a PPDU that is sent at `now`.
     fn select(&mut self, now: Time) -> Selection;
 
@@ -94,6 +97,27 @@ mod tests {
 
     use super::*;
     use crate::wifi::{GuardInterval, Standard, Width};
+
+    /// A control that begins later does the same later.
+    #[test]
+    fn controls_begin_when_they_are_associated() {
+        let format =
+            PpduFormat { standard: Standard::Ac, width: Width::Mhz40, guard_interval: GuardInterval::Ns800 };
+        let (later, mut random) = (Duration::from_secs(7), Streams::new(2, 0).stream("outcomes"));
+        for selection in RateSelection::examples() {
+            let [mut first, mut second] =
+                [(); 2].map(|()| selection.build(format, 2, None, Streams::new(1, 0).stream("rate")));
+            second.associate(Time::ZERO + later);
+            for number in 1..500 {
+                let now = Time::ZERO + Duration::from_millis(number);
+                let selected = first.select(now);
+                assert_eq!(selected, second.select(now + later), "{selection:?} at {now}");
+                let acknowledged = random.below(31) as u32;
+                first.report(now, selected.rate, 30, acknowledged);
+                second.report(now + later, selected.rate, 30, acknowledged);
+            }
+        }
+    }
 
     /// Every control selects rates that the format and the station have, whatever the outcomes, and the same ones for the same
     /// stream.

@@ -37,17 +37,17 @@ fn stream_of(radio: StationRadio, up: bool) -> Bench {
     bench
 }
 
-/// Times without a delivery of more than 20 ms: when they end, and how long they are, in milliseconds.
+/// Times without a delivery of more than 7 ms: when they end, and how long they are, in milliseconds.
 fn pauses(bench: &Bench) -> Vec<(f64, f64)> {
     let at: Vec<f64> = bench.deliveries().iter().map(|delivery| delivery.0 / 1e3).collect();
-    at.windows(2).map(|pair| (pair[1], pair[1] - pair[0])).filter(|pause| pause.1 > 20.0).collect()
+    at.windows(2).map(|pair| (pair[1], pair[1] - pair[0])).filter(|pause| pause.1 > 7.0).collect()
 }
 
 /// Of each second, it is away 60 ms, and 60 ms again 200 ms later, and for the gap after another 200 ms. What waits is delivered in its
 /// order; frames of the station wait, too.
 #[test]
 fn a_station_is_away_for_its_scans_and_for_the_gap() {
-    for (fast_transition, gap_ms) in [(false, 250.0), (true, 34.0)] {
+    for (fast_transition, gap_ms) in [(false, 250.0), (true, 8.5)] {
         for up in [false, true] {
             let bench = stream(Roaming { fast_transition, queued: Queued::Forwarded, ..ROAMING }, up);
             let found = bench.deliveries();
