@@ -221,13 +221,16 @@ fn varied(random: &mut Stream, usual: &Management) -> Management {
         }
         match Queue::deserialize(table) {
             Ok(Queue::Managed(management)) => {
-                Some(management).filter(|valid| valid.validate().is_ok() && passes(valid, Bytes(1500)))
+                Some(management).filter(|valid| valid.validate().is_ok() && passes(valid, LARGEST))
             }
             _ => None,
         }
     });
     tries.by_ref().take(100).flatten().next().unwrap_or(*usual)
 }
+
+/// Size of the largest packet: 1500 B, and as many options of TCP as a header has room for.
+const LARGEST: Bytes = Bytes(1540);
 
 /// Whether packets of a size ever pass.
 fn passes(management: &Management, packet: Bytes) -> bool {
