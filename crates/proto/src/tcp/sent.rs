@@ -35,6 +35,9 @@ pub(super) struct SentSegment {
     pub(super) state: SegmentState,
     /// Whether it was marked lost and has not been reported since, retransmitted or not.
     found_lost: bool,
+    /// Whether its last transmission was found lost in time order, which then has no more of it: not found again, even
+    /// if the loss mark is undone.
+    untimed: bool,
     /// The delivery state at its last transmission.
     pub(super) snapshot: Snapshot,
 }
@@ -272,7 +275,7 @@ impl SentSegments {
         *self.counts.of(right.state) += 1;
         self.counts.repairs += u32::from(right.is_repair());
         self.segments.insert(index + 1, right);
-        if right.state == SegmentState::InFlight {
+        if right.state == SegmentState::InFlight && !right.untimed {
             self.insert_transmission(seq, right.sent_at);
         }
         index + 1
@@ -288,7 +291,7 @@ impl SentSegments {
             let mut index = self.index_of(start);
             while let Some(segment) = self.segments.get_mut(index).filter(|segment| segment.end <= end) {
                 let first = segment.start;
-                (segment.sent_at, segment.snapshot) = (now, snapshot);
+                (segment.sent_at, segment.snapshot, segment.untimed) = (now, snapshot, false);
                 segment.transmissions += 1;
                 self.transmissions.push_back(Transmission { start: first, sent_at: now });
                 if self.segments[index].state != SegmentState::Sacked {
@@ -312,6 +315,7 @@ impl SentSegments {
             transmissions: 1,
             state: SegmentState::InFlight,
             found_lost: false,
+            untimed: false,
             snapshot,
         });
         self.transmissions.push_back(Transmission { start, sent_at: now });
@@ -399,13 +403,14 @@ impl SentSegments {
         while let Some(&Transmission { start, sent_at }) = self.transmissions.front() {
             let index = self.index_of(start);
             let current = self.segments.get(index).filter(|segment| {
-                let same = segment.start <= start && segment.sent_at == sent_at;
+                let same = segment.start <= start && segment.sent_at == sent_at && !segment.untimed;
                 same && segment.state == SegmentState::InFlight
             });
             if let Some(segment) = current {
                 if !is_lost(segment) {
                     return (lost, Some(*segment));
                 }
+                self.segments[index].untimed = true;
                 self.lose(index);
                 lost += 1;
             }
@@ -439,7 +444,8 @@ impl SentSegments {
             }
             let sent = self.transmissions[(number - 1 - self.dropped) as usize];
             let in_flight = self.segments.get(self.index_of(sent.start)).is_some_and(|segment| {
-                let current = segment.start <= sent.start && segment.sent_at == sent.sent_at;
+                let current =
+                    segment.start <= sent.start && segment.sent_at == sent.sent_at && !segment.untimed;
                 let before = sent.sent_at < at || segment.end < end;
                 current && before && segment.state == SegmentState::InFlight
             });
@@ -487,13 +493,17 @@ impl SentSegments {
         }
     }
 
-    /// Undoes all loss marks: lost segments not yet retransmitted count as in flight again.
+    /// Undoes all loss marks: lost segments not yet retransmitted count as in flight again. As in Linux, those found lost
+    /// in time order are not found again: `tcp_rack_detect_loss` takes them out of its list, and no undo puts them
+    /// back. If they were lost after all, only a timeout tells.
     pub(super) fn unmark_lost(&mut self) {
         for index in 0..self.segments.len() {
             if self.segments[index].state == SegmentState::Lost {
                 self.move_to(index, SegmentState::InFlight);
                 let segment = self.segments[index];
-                self.insert_transmission(segment.start, segment.sent_at);
+                if !segment.untimed {
+                    self.insert_transmission(segment.start, segment.sent_at);
+                }
             }
             self.segments[index].found_lost = false;
         }
@@ -585,7 +595,11 @@ mod tests {
         assert_eq!(sent.counts(), Counts { repairs: 1, ..counts(1, 0, 9) });
         sent.unmark_lost();
         assert_eq!(sent.counts(), counts(10, 0, 0));
-        assert_eq!(sent.lose_in_time_order(|segment| segment.sent_at < at(2)).0, 1);
+        // Nine are not found again; the retransmission is, and one of them that is sent once more.
+        assert_eq!(sent.lose_in_time_order(|segment| segment.sent_at < at(20)).0, 0);
+        sent.on_sent(at(40), BASE + 1000, BASE + 2000, Snapshot::default());
+        let found = sent.lose_in_time_order(|_| true).0;
+        assert_eq!((found, sent.counts().lost), (2, 2));
         sent.check();
     }
 
@@ -687,7 +701,14 @@ mod tests {
                     }
                     3 if from < to => sent.on_sent(at(step), from, to, Snapshot::default()),
                     4 if from < to => sent.sack(from, to, |_| {}),
-                    5 => _ = sent.lose_in_time_order(|segment| segment.sent_at < at(step / 2)),
+                    5 => {
+                        let is_lost = |segment: &SentSegment| segment.sent_at < at(step / 2);
+                        let timed = |segment: &&SentSegment| {
+                            segment.state == SegmentState::InFlight && !segment.untimed && is_lost(segment)
+                        };
+                        let due = sent.iter().filter(timed).count() as u32;
+                        assert_eq!(sent.lose_in_time_order(is_lost).0, due);
+                    }
                     6 => {
                         sent.acknowledge(from, |_| {});
                         una = from;
@@ -704,7 +725,7 @@ mod tests {
                 sent.check();
                 let (at, end) = (at(step / 2), from);
                 let before = |segment: &&SentSegment| {
-                    let in_flight = segment.state == SegmentState::InFlight;
+                    let in_flight = segment.state == SegmentState::InFlight && !segment.untimed;
                     in_flight && (segment.sent_at < at || (segment.sent_at == at && segment.end < end))
                 };
                 let last = sent.iter().filter(before).map(|segment| segment.sent_at).max();

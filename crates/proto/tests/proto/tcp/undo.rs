@@ -275,3 +275,28 @@ fn an_undone_recovery_retransmits_nothing_more() {
     let missing = tcp.bare_ack(3000).ack;
     assert!(tcp.sent().iter().all(|segment| segment.seq >= missing));
 }
+
+/// The original fills the first of three gaps while a retransmission for the second is in flight: new data follow, and
+/// the third gap is not filled yet (Linux `tcp_try_undo_partial`).
+// Rule: as records::a_dsack_undoes_a_recovery
+#[test]
+fn a_late_original_releases_new_data_alone() {
+    let mut tcp = Client::start(&Settings { timestamps: true, ..records(Congestion::Reno, 10) });
+    tcp.sends_full(0..10).at(100);
+    for end in [4000, 5000] {
+        tcp.heard_of(0, 0, &[3000..end]).sent();
+    }
+    let resent = tcp.heard_of(0, 0, &[3000..6000]).losses(1).resends_first();
+    let [second, new] = [1000, 12_000].map(|end| tcp.bare_ack(end).ack);
+    for end in [7000, 8000] {
+        assert!(tcp.heard_of(0, 0, &[3000..end]).sent().is_empty());
+    }
+    let sent = tcp.heard_of(0, 0, &[3000..9000]).sent();
+    assert!(sent.iter().map(|segment| segment.seq).eq([second]), "{sent:?}");
+    let sent = tcp.at(110).heard_of(1000, resent - 1, &[3000..9000]).sent();
+    assert!(!sent.is_empty() && sent.iter().all(|segment| segment.seq >= new), "{sent:?}");
+    assert_eq!(tcp.sender.stats().undone_reductions, 0);
+    // The second original, too: nothing is in flight again, and the reduction was spurious.
+    tcp.at(112).heard_of(2000, resent - 1, &[3000..9000]);
+    assert_eq!(tcp.sender.stats().undone_reductions, 1);
+}

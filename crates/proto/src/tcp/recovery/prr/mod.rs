@@ -61,6 +61,17 @@ impl Stage {
     }
 }
 
+/// What a transmission consists of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Order {
+    /// Lost segments, then new data.
+    LostFirst,
+    /// New data, then lost segments (RFC 5682 section 3.1 step 2b).
+    NewFirst,
+    /// New data alone.
+    NewOnly,
+}
+
 /// The state of F-RTO (RFC 5682).
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum AfterTimeout {
@@ -86,8 +97,8 @@ pub(in crate::tcp) struct Prr {
     /// First sequence number of the segment whose loss started recovery, until it is retransmitted; its cause
     /// was already determined.
     judged: Option<SeqNum>,
-    /// Whether new data precede retransmissions in the next transmission (RFC 5682 section 3.1 step 2b).
-    new_data_first: bool,
+    /// What the next transmission consists of.
+    order: Order,
     /// Reordering estimate: distance of the observed reordering, segments.
     reordering: u32,
     min_rtt: Option<Minimum<u64>>,
@@ -170,7 +181,7 @@ impl Prr {
             probe_is_due: false,
             timeouts: 0,
             judged: None,
-            new_data_first: false,
+            order: Order::LostFirst,
             reordering: 0,
             min_rtt: None,
             reported: false,
@@ -351,6 +362,7 @@ impl Prr {
                 }
                 // The segment was late, not lost. While retransmissions are in flight, no other is sent.
                 if Self::resent_in_flight(tcp).next().is_some() {
+                    self.order = Order::NewOnly;
                     return 0;
                 }
                 self.undo_reduction(tcp, true);
@@ -519,7 +531,7 @@ impl Prr {
         let burst = tcp.settings.max_burst;
         let mut sent = 0;
         while burst == 0 || sent < burst {
-            let lost = if self.new_data_first { None } else { tcp.records.segments.next_lost() };
+            let lost = if self.order == Order::LostFirst { tcp.records.segments.next_lost() } else { None };
             if !Self::window_has_room(tcp, lost) {
                 return true;
             }
@@ -531,10 +543,12 @@ impl Prr {
                 break;
             }
             if !self.send_one(tcp, now, lost, out) {
-                if core::mem::take(&mut self.new_data_first) {
+                if self.order == Order::NewFirst {
+                    self.order = Order::LostFirst;
                     continue;
                 }
-                if tcp.unsent < u64::from(tcp.mss) && Self::in_flight(tcp) < Self::cwnd(tcp) {
+                let counts = tcp.records.segments.counts();
+                if tcp.unsent < u64::from(tcp.mss) && counts.lost == 0 && counts.in_flight < Self::cwnd(tcp) {
                     tcp.note_application_limited();
                 }
                 break;
@@ -675,7 +689,7 @@ impl Recovery for Prr {
         // Until the pacing timer expires, nothing leaves, and only `note_usage` asks whether the window has room.
         let waits = tcp.governs_recovery() && tcp.waits_for_departure(now);
         let limited = !waits && self.fill_window(tcp, now, out);
-        self.new_data_first = false;
+        self.order = Order::LostFirst;
         if core::mem::take(&mut self.probe_is_due) {
             self.schedule_probe(tcp, now);
         }

@@ -3,7 +3,7 @@
 
 use lasthop_base::Time;
 
-use super::{AfterTimeout, News, Prr, Stage};
+use super::{AfterTimeout, News, Order, Prr, Stage};
 use crate::packet::Segment;
 use crate::tcp::sent::{SegmentState, SentSegment};
 use crate::tcp::state::{SenderState, is_before};
@@ -100,8 +100,9 @@ impl Prr {
         if !new_data_are_out && news.advances {
             // Step 2b: new data, if any, decide.
             self.high = tcp.snd_max;
-            self.new_data_first = tcp.has_unsent() && tcp.flight_size() < tcp.rwnd;
-            if !self.new_data_first {
+            if tcp.has_unsent() && tcp.flight_size() < tcp.rwnd {
+                self.order = Order::NewFirst;
+            } else {
                 self.stage = Stage::Loss(AfterTimeout::Justified);
             }
         } else if new_data_are_out && (news.sacks || !news.advances) {
