@@ -12,7 +12,7 @@ use alloc::collections::VecDeque;
 use lasthop_base::{Bytes, Duration, Time};
 
 use super::cc::{
-    AckInfo, Congestion, Controller, Demand, Loss, LostSegment, RateSample, RttInfo, Sending, Window,
+    AckInfo, Congestion, Controller, Demand, Limit, Loss, LostSegment, RateSample, RttInfo, Sending, Window,
 };
 use super::delivery::{DeliveryRate, Snapshot};
 use super::settings::{Profile, Settings};
@@ -32,6 +32,7 @@ pub enum Sign {
 pub struct PacketControl {
     control: Box<dyn Controller>,
     needs_pacing: bool,
+    limit: Limit,
     /// Packets sent and not known to be settled, by the instant at which they were sent.
     batches: VecDeque<Batch>,
     rate: DeliveryRate,
@@ -64,14 +65,30 @@ struct Batch {
     sent: Time,
     /// The first byte.
     start: u32,
+    /// Bytes sent.
+    size: u32,
     /// Bytes acknowledged.
     acked: u32,
+    /// Whether a packet was lost.
+    has_loss: bool,
     snapshot: Snapshot,
+}
+
+impl Batch {
+    fn end(&self) -> u32 {
+        self.start.wrapping_add(self.size)
+    }
+
+    fn is_acked(&self) -> bool {
+        self.acked >= self.size
+    }
 }
 
 impl PacketControl {
     /// No packet is acknowledged that long after it was sent.
     const LONGEST: Duration = Duration::from_secs(30);
+    /// Packets up to this size are taken for acknowledgements, which nobody acknowledges: those of QUIC have 40 to 60 bytes.
+    const ACKNOWLEDGEMENT: u64 = 64;
 
     /// A control of full packets of `packet` bytes. `flow` seeds its random numbers.
     pub fn new(congestion: Congestion, packet: u16, flow: FlowId) -> PacketControl {
@@ -83,6 +100,7 @@ impl PacketControl {
         PacketControl {
             control: control.build(&settings, flow),
             needs_pacing: control.needs_pacing,
+            limit: control.limit,
             batches: VecDeque::new(),
             rate: DeliveryRate::default(),
             sent: 0,
@@ -137,6 +155,9 @@ impl PacketControl {
 
     /// Packets of `bytes` in all were sent.
     pub fn on_sent(&mut self, now: Time, bytes: u64) {
+        if bytes <= PacketControl::ACKNOWLEDGEMENT {
+            return;
+        }
         if self.in_flight == 0 {
             self.rate.restart(now);
             if self.sent > 0 {
@@ -147,9 +168,20 @@ impl PacketControl {
         }
         self.in_flight += bytes;
         self.last_sent = now;
-        if self.batches.back().is_none_or(|last| last.sent < now) {
-            let snapshot = self.rate.snapshot(self.packet_count(self.in_flight), self.lost);
-            self.batches.push_back(Batch { sent: now, start: self.sent, acked: 0, snapshot });
+        let in_flight = self.packet_count(self.in_flight);
+        match self.batches.back_mut().filter(|last| last.sent == now) {
+            Some(last) => {
+                last.size = last.size.wrapping_add(bytes as u32);
+                last.snapshot.in_flight = in_flight;
+            }
+            None => self.batches.push_back(Batch {
+                sent: now,
+                start: self.sent,
+                size: bytes as u32,
+                acked: 0,
+                has_loss: false,
+                snapshot: self.rate.snapshot(in_flight, self.lost),
+            }),
         }
         self.sent = self.sent.wrapping_add(bytes as u32);
         while self.batches.front().is_some_and(|first| now.since(first.sent) > PacketControl::LONGEST) {
@@ -171,6 +203,16 @@ impl PacketControl {
         let end = SeqNum(batch.start.wrapping_add(batch.acked));
         self.una = self.una.max(end);
         self.rate.on_delivered(now, bytes as u32, sent, &batch.snapshot);
+        self.forget_settled();
+    }
+
+    /// Drops the first batches if they are acknowledged, or lost in part and followed by one that is acknowledged.
+    fn forget_settled(&mut self) {
+        while let Some(first) = self.batches.front()
+            && (first.is_acked() || first.has_loss && self.batches.get(1).is_some_and(Batch::is_acked))
+        {
+            self.batches.pop_front();
+        }
     }
 
     /// The acknowledgement is complete: `in_flight` bytes are neither acknowledged nor lost. `srtt` is the smoothed round-trip time
@@ -188,7 +230,7 @@ impl PacketControl {
         self.control.on_rtt(&RttInfo { now, rtt, una, max });
         if growing > 0 && !is_limited {
             let acked = growing.min(u32::MAX.into()) as u32;
-            self.control.on_ack(&AckInfo { now, acked, una, max, undisturbed: !in_recovery });
+            self.control.on_ack(&AckInfo { now, acked, una, max, undisturbed: true });
         }
         let mut sample = RateSample {
             now,
@@ -230,14 +272,21 @@ impl PacketControl {
                 self.is_persistent = true;
                 loss.again = true;
                 self.control.on_timeout(&loss, None);
+                if self.limit == Limit::Model {
+                    // As recovery of TCP does for it: what is in flight, and one packet.
+                    let window = self.in_flight as f64 + self.window().mss();
+                    self.control.window_mut().set_cwnd(window);
+                }
             }
         }
         let Some(index) = self.batch(sent).filter(|_| lost > 0) else { return };
-        let Batch { start, snapshot, .. } = self.batches[index];
+        self.batches[index].has_loss = true;
+        let Batch { snapshot, .. } = self.batches[index];
+        let (start, end) = self.lost_range(index, lost);
         self.control.on_lost_segment(&LostSegment {
             now,
-            start: SeqNum(start),
-            end: SeqNum(start.wrapping_add(lost as u32)),
+            start,
+            end,
             in_flight_at_sending: u64::from(snapshot.in_flight) * self.window().mss() as u64,
             lost_since: u64::from(self.lost - snapshot.lost) * self.window().mss() as u64,
             application_limited: snapshot.application_limited,
@@ -245,6 +294,12 @@ impl PacketControl {
         });
         // Whatever was sent earlier is acknowledged or lost.
         self.batches.drain(..index);
+    }
+
+    /// The range of `lost` bytes without a gap of which the last are in this batch.
+    fn lost_range(&self, index: usize, lost: u64) -> (SeqNum, SeqNum) {
+        let end = self.batches[index].end();
+        (SeqNum(end.wrapping_sub(lost as u32)), SeqNum(end))
     }
 }
 
@@ -377,6 +432,76 @@ mod tests {
         assert_eq!(path.packets(), 1);
     }
 
+    /// Persistent losses leave what is in flight, nothing here, and one packet, to a model of the path, too.
+    #[test]
+    fn persistent_losses_leave_one_packet() {
+        for congestion in [Congestion::Reno, Congestion::Cubic, Congestion::Bbr, Congestion::Bbr3] {
+            let mut path = Path::new(congestion, Duration::from_millis(1), u64::MAX);
+            path.run(5);
+            assert!(path.packets() > 30, "{congestion:?}");
+            let (now, sent) = (path.now, path.flying[path.flying.len() - 1].0);
+            let bytes = path.flying.len() as u64 * u64::from(PACKET);
+            path.control.on_congestion(now + Duration::from_secs(1), sent, Sign::Lost(bytes), true);
+            assert_eq!(path.packets(), 1, "{congestion:?}");
+        }
+    }
+
+    /// With acknowledgements between its packets and while the application thinks, a control does what it does without them.
+    #[test]
+    fn acknowledgements_change_nothing() {
+        let rounds = |congestion, acknowledgement: Option<u64>| {
+            let mut control = PacketControl::new(congestion, PACKET, FlowId(0));
+            let mut now = Time::ZERO;
+            let mut found = alloc::vec::Vec::new();
+            for round in 0..60_u64 {
+                let sent = now;
+                for packet in 0..10 {
+                    control.on_sent(sent + Duration::from_millis(packet), PACKET.into());
+                    acknowledgement
+                        .iter()
+                        .for_each(|bytes| control.on_sent(sent + Duration::from_millis(packet), *bytes));
+                }
+                if round % 20 == 10 {
+                    control.on_congestion(
+                        sent + Duration::from_millis(50),
+                        sent,
+                        Sign::Lost(PACKET.into()),
+                        false,
+                    );
+                }
+                for packet in 1..10_u64 {
+                    now = sent + Duration::from_millis(50 + packet);
+                    control.on_acked(now, sent + Duration::from_millis(packet), PACKET.into());
+                    let in_flight = (9 - packet) * u64::from(PACKET);
+                    control.on_acknowledged(now, in_flight, Duration::from_millis(50), false);
+                    found.push((control.window().cwnd(), control.pacing_rate()));
+                }
+                acknowledgement
+                    .iter()
+                    .for_each(|bytes| control.on_sent(now + Duration::from_millis(1), *bytes));
+                now += Duration::from_secs(2);
+            }
+            found
+        };
+        for congestion in [Congestion::Reno, Congestion::Cubic, Congestion::Bbr, Congestion::Bbr3] {
+            let (plain, with) = (rounds(congestion, None), |bytes| rounds(congestion, Some(bytes)));
+            assert!(with(45) == plain, "{congestion:?}");
+            // Reno knows neither rounds nor rates; what the others make of larger packets differs.
+            assert_eq!(with(100) == plain, congestion == Congestion::Reno, "{congestion:?}");
+        }
+    }
+
+    /// An event that loses the last packets of several batches names all of their bytes.
+    #[test]
+    fn a_loss_of_several_packets_has_their_range() {
+        let mut control = PacketControl::new(Congestion::Bbr3, PACKET, FlowId(0));
+        for number in 0..10 {
+            control.on_sent(Time::ZERO + Duration::from_millis(number), PACKET.into());
+        }
+        assert_eq!(control.lost_range(6, 1_000), (SeqNum(6_000), SeqNum(7_000)));
+        assert_eq!(control.lost_range(6, 3_000), (SeqNum(4_000), SeqNum(7_000)));
+    }
+
     /// A packet of another size leaves the number of packets in the window; a limited application does not grow it.
     #[test]
     fn windows_count_packets() {
@@ -393,15 +518,18 @@ mod tests {
         }
     }
 
-    /// Neither acknowledgements, which nobody acknowledges, nor losses are remembered for ever.
+    /// Packets are kept while they are in flight, and none of which nothing is heard for ever.
     #[test]
     fn what_is_settled_is_forgotten() {
-        let mut path = Path::new(Congestion::Reno, Duration::from_millis(1), 100);
-        path.run(60);
-        assert!(path.control.batches.len() < 1_000, "{}", path.control.batches.len());
+        for period in [u64::MAX, 100] {
+            let mut path = Path::new(Congestion::Bbr, Duration::from_millis(1), period);
+            path.run(10);
+            let (kept, flying) = (path.control.batches.len(), path.flying.len());
+            assert!(kept <= flying + 1, "{period}: {kept} for {flying}");
+        }
         let mut control = PacketControl::new(Congestion::Reno, PACKET, FlowId(0));
         for number in 0..10_000 {
-            control.on_sent(Time::ZERO + Duration::from_millis(10 * number), 40);
+            control.on_sent(Time::ZERO + Duration::from_millis(10 * number), 100);
         }
         assert!(control.batches.len() <= 3_001, "{}", control.batches.len());
     }
