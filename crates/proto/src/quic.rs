@@ -52,6 +52,7 @@ pub struct Settings {
     /// whichever is longer.
     pub ack_delay: Duration,
     /// Largest number of datagrams that one call to the stack returns, as with segmentation offload. Pacing spaces batches.
+    /// Ends that leave at the rate of a control (`quinn-linux-bbr`, `quinn-linux-bbr3`) send one at a time.
     pub batch: u32,
     /// Timers expire at multiples of this: 1 ms with quinn's usual runtime. By default they are exact.
     pub tick: Duration,

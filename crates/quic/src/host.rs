@@ -121,6 +121,12 @@ fn address(host: HostId) -> SocketAddr {
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, high, low)), 443)
 }
 
+/// How many frames with data, or that probe, were sent so far.
+fn data_frames(connection: &Connection) -> u64 {
+    let frames = connection.stats().frame_tx;
+    frames.stream + frames.crypto + frames.ping
+}
+
 impl<R: Role> Host<R> {
     /// An end that wakes at `deadline`: a client of whose connection there is a configuration connects, and a server to which
     /// nobody has connected gives up.
@@ -201,6 +207,7 @@ impl<R: Role> Host<R> {
     fn forget(&mut self) {
         let Some((handle, mut connection)) = self.connection.take() else { return };
         self.earlier = self.earlier.plus(&connection);
+        self.pace = self.pace.map(|_| Pace::new(self.settings.tick));
         while let Some(event) = connection.poll_endpoint_events() {
             self.endpoint.handle_event(handle, event);
         }
@@ -300,8 +307,12 @@ impl<R: Role> Host<R> {
         if pace.wait(now).is_some() {
             return None;
         }
+        let before = data_frames(connection);
         let transmit = connection.poll_transmit(clock::instant(now), 1, &mut self.buffer)?;
-        pace.on_sent(now, transmit.size, connection);
+        // Acknowledgements alone are not paced (RFC 9002 section 7.7).
+        if data_frames(connection) != before {
+            pace.on_sent(now, transmit.size, connection);
+        }
         Some(transmit)
     }
 
@@ -373,8 +384,8 @@ impl<R: Role> Component for Host<R> {
         let control = connection.map(|connection| connection.congestion_state().metrics());
         let path = connection.map(|connection| connection.stats().path);
         let bytes = |bytes: Option<u64>| bytes.map_or(f64::NAN, |bytes| bytes as f64);
-        let threshold = control.and_then(|control| control.ssthresh);
-        probe.value("cwnd_bytes", bytes(path.map(|path| path.cwnd)));
+        let threshold = control.as_ref().and_then(|control| control.ssthresh);
+        probe.value("cwnd_bytes", bytes(control.as_ref().map(|control| control.congestion_window)));
         probe.value("ssthresh_bytes", bytes(threshold.filter(|bytes| *bytes < u64::MAX)));
         probe.value("mss_bytes", bytes(path.map(|path| u64::from(path.current_mtu))));
         probe.value("srtt_s", path.map_or(f64::NAN, |path| path.rtt.as_secs_f64()));

@@ -1,5 +1,6 @@
 //! Departures at the rate of a congestion control. quinn's pacer spreads five quarters of a window over a round trip, and asks no
-//! control for its rate; an end whose control has one does not ask quinn for a datagram before it is due.
+//! control for its rate; an end whose control has one does not ask quinn for a datagram before it is due. Both pacers
+//! apply: where the rate is above five quarters of the window, quinn's is the slower.
 
 use lasthop_base::{Duration, Time};
 use quinn_proto::Connection;

@@ -12,20 +12,22 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// If each `packets`-th packet is lost, the window of Reno grows by one packet in a round trip from W/2 to W, and recovery adds one
-/// round trip over TCP, which sends during it by proportional rate reduction. A QUIC sender reduces its window at once and sends
-/// nothing for half a round trip, which delays the packet that ends recovery by as much. Losses are random here.
+/// If each `packets`-th packet is lost, the window of Reno grows by one packet in a round trip from W/2 to W, after one of recovery.
+/// Losses are random here. A QUIC sender reduces its window at once and pauses, where TCP goes on at half of the rate by
+/// proportional rate reduction: with the same losses, its recovery lasts longer, by less than half a round trip.
 #[test]
 fn reno_of_linux_is_its_closed_form_over_both_transports() {
-    // A round trip with the time of a packet at 10 Mb/s; payload of a packet; round trips of recovery.
+    // A round trip with the time of a packet at 10 Mb/s; payload of a packet over TCP and over QUIC.
     const ROUND_TRIP: f64 = 0.0612;
+    const PAYLOADS: [f64; 2] = [1448.0, 1430.0];
     for (loss, packets) in [("0.01", 100.0_f64), ("0.03", 100.0 / 3.0)] {
         let most = ((0.25 + 1.5 * packets).sqrt() - 0.5) / 0.75;
-        for (sender, payload, recovery) in [("linux-reno", 1448.0, 1.0), ("quinn-linux-reno", 1430.0, 1.5)] {
-            let expected = 8.0 * payload * packets / ((most / 2.0 + recovery) * ROUND_TRIP);
-            let found = mean(&rates(sender, loss, 8));
-            assert!((found / expected - 1.0).abs() < 0.06, "{sender}, {loss}: {found} for {expected}");
-        }
+        let cycle = most / 2.0 + 1.0;
+        let [tcp, quic] = ["linux-reno", "quinn-linux-reno"].map(|sender| mean(&rates(sender, loss, 8)));
+        let expected = 8.0 * PAYLOADS[0] * packets / (cycle * ROUND_TRIP);
+        assert!((tcp / expected - 1.0).abs() < 0.06, "{loss}: {tcp} for {expected}");
+        let longer = cycle * (tcp / quic * PAYLOADS[1] / PAYLOADS[0] - 1.0);
+        assert!((0.05..0.4).contains(&longer), "{loss}: {longer} round trips, {tcp} {quic}");
     }
 }
 
@@ -90,4 +92,22 @@ fn acknowledgement_settings_are_checked() {
         let message = super::refused(&["sender=quinn-cubic", &format!("quic.{setting}")]);
         assert!(message.contains(reason) && message.contains("quic.ack_"), "{message}");
     }
+}
+
+/// Where an end paces, acknowledgements alone are not paced: at the rate of its first window, a receiver would merge five packets into
+/// each.
+#[test]
+fn acknowledgements_are_not_paced() {
+    let fast = [
+        "sender=quinn-linux-bbr",
+        "limit=2 s",
+        "radio.channel=perfect",
+        "radio.rate=500 Mbps",
+        "radio.queue=4000 packets",
+        "quic.window=50 MB",
+    ];
+    let run = run(&read(&fast), "basic", 0, Observe::default());
+    let metrics = only(&run);
+    let per_ack = metrics.segments_sent as f64 / metrics.acks_sent.expect("they are counted") as f64;
+    assert!(metrics.throughput_bps > 3e8 && (1.9..2.2).contains(&per_ack), "{metrics:?}");
 }
