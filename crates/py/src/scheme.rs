@@ -26,6 +26,8 @@ use pyo3::prelude::*;
 ///     difference of two.
 /// reads_tcp : bool
 ///     Whether all that it does depends on segments of TCP, which it reads or changes: not inside a VPN, nor for QUIC.
+/// needs_quic : bool
+///     Whether it acts on connections of QUIC only.
 /// variants : list of dict
 ///     For each way to set the scheme up that advice tries: keys and values of its table in which it differs from the
 ///     defaults.
@@ -41,6 +43,7 @@ pub(crate) struct Scheme {
     note: Option<&'static str>,
     cost: Option<&'static str>,
     reads_tcp: bool,
+    needs_quic: bool,
     variants: Vec<BTreeMap<&'static str, &'static str>>,
 }
 
@@ -84,6 +87,7 @@ pub(crate) fn schemes() -> Vec<Scheme> {
             note: products.map(|products| products.note),
             cost: deployment.map(|deployment| deployment.cost),
             reads_tcp: scheme.reads_tcp(),
+            needs_quic: scheme.needs_quic(),
             variants: deployment
                 .map_or([].as_slice(), |deployment| deployment.variants)
                 .iter()

@@ -162,6 +162,8 @@ def arms(sender: str) -> list[Arm]:
     other = usual if sender == other else other
     for each in (sender, other):
         for name, scheme in deployable().items():
+            if scheme.needs_quic and each not in STACK_SENDERS:
+                continue
             # Another sender has nothing to gain from a scheme that cannot read it.
             is_unreadable = scheme.reads_tcp and each in STACK_SENDERS
             if each == sender or (scheme.products and not is_unreadable):

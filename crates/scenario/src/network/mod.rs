@@ -34,6 +34,9 @@ pub(crate) use validate::StatedTcp;
 /// Why a scheme that reads TCP has no effect on connections of other stacks.
 const UNREADABLE: &str = "QUIC encrypts what it would read or change in TCP";
 
+/// Why a scheme for QUIC has no effect where no connection uses it.
+const NO_QUIC: &str = "it acts on QUIC only, which no connection uses";
+
 /// The network of a scenario, common to all its runs.
 #[derive(Clone, Debug)]
 pub struct Network {
@@ -370,17 +373,20 @@ impl Network {
 
     /// The schemes of a combination that act only by reactions, as [`Combination::reacting`]. None for applications whose
     /// TCP connections are split: what reactions at base stations did for them is not counted. Where no connection uses TCP, all
-    /// schemes that read TCP.
+    /// schemes that read TCP; where none uses QUIC, those that need it.
     pub fn reacting(&self, combination: &Combination<'_>) -> Vec<(&'static str, &'static str)> {
         if self.flows.iter().any(Flow::is_connection) && !self.flows.iter().any(Flow::is_tcp) {
             let reading = combination.schemes().filter(|scheme| scheme.reads_tcp());
             return reading.map(|scheme| (scheme.name(), UNREADABLE)).collect();
         }
+        let has_quic = self.flows.iter().any(|flow| flow.stack.is_some());
+        let needing = combination.schemes().filter(|scheme| scheme.needs_quic() && !has_quic);
+        let mut found: Vec<_> = needing.map(|scheme| (scheme.name(), NO_QUIC)).collect();
         let is_split = |flow: &Flow| flow.is_tcp() && matches!(flow.workload, Workload::Application(_));
-        if combination.splitter().is_some() && self.flows.iter().any(is_split) {
-            return Vec::new();
+        if combination.splitter().is_none() || !self.flows.iter().any(is_split) {
+            found.extend(combination.reacting(self.settings()));
         }
-        combination.reacting(self.settings())
+        found
     }
 
     /// The libraries of other stacks than TCP that connections use, with their versions.

@@ -35,14 +35,14 @@ fn outcome(scheme: &str, setting: &str) -> (u64, u64, f64) {
     })
 }
 
-/// Where each packet has its reply, repairs are about as many as losses. But they leave when the group is over, and quinn has found most of the
-/// losses by then: they gain nothing. Where each second packet has a reply, ten times as many are sent in vain.
+/// Where each packet has its reply, repairs are about as many as losses. But they leave when the group is over, and quinn has found
+/// most of the losses by then: they gain a little. Where each second packet has a reply, most are sent in vain.
 #[test]
-fn an_observer_of_groups_is_later_than_quinn() {
+fn an_observer_of_groups_is_often_later_than_quinn() {
     let (_, _, basic) = outcome("basic", "quic.ack_every=1");
     let (repairs, losses, helped) = outcome("pemi", "quic.ack_every=1");
     assert!(5 * repairs > 2 * losses && 2 * repairs < 3 * losses, "{repairs} repairs, {losses} losses");
-    assert!((0.95..1.2).contains(&(helped / basic)), "{helped} {basic}");
+    assert!((1.05..1.3).contains(&(helped / basic)), "{helped} {basic}");
     let (repairs, losses, _) = outcome("pemi", "quic.ack_every=2");
     assert!(repairs > 4 * losses, "{repairs} repairs, {losses} losses");
 }

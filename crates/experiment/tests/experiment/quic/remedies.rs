@@ -47,6 +47,20 @@ fn links_and_codes_help_quic() {
     assert_eq!(of("snoop").without_effect, [("snoop", "QUIC encrypts what it would read or change in TCP")]);
 }
 
+#[test]
+fn a_scheme_for_quic_says_that_it_does_nothing_for_tcp() {
+    let names = |overrides: &[&str]| {
+        let scenario = read(overrides).with_schemes(vec![String::from("pemi")], []).expect("it is supported");
+        let run = run(&scenario, "pemi", 0, Observe::default());
+        run.without_effect.iter().map(|each| each.0).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&["sender=linux", "limit=1 s"]), ["pemi"]);
+    assert!(names(&["sender=quinn-cubic", "limit=1 s"]).is_empty());
+    assert!(
+        names(&["connection.tcp.sender=linux", "connection.quic.sender=quinn-cubic", "limit=1 s"]).is_empty()
+    );
+}
+
 /// Beside QUIC, a scheme still helps TCP.
 #[test]
 fn a_scheme_for_tcp_has_effect_beside_quic() {

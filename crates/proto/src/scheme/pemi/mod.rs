@@ -7,7 +7,7 @@
 //! arXiv 2602.12732, 2026. The abstract and the authors' code (github.com/anonymous202511/pemi) were at hand.
 //! **Parameters.**
 //! - `gap`: the gap that ends a flowlet, in smoothed intervals of packets, 2 as in the code.
-//! - `patience`: how much later than a round trip after its packet a reply may come, in gaps, 2 as in the code.
+//! - `patience`: how much later than a round trip after its packet a reply may come, in gaps, 0.5 as the authors run it.
 //! - `packets`: maximum number of packets in a flowlet that is protected, 100 as in the paper.
 //!
 //! **State.** At most 1,000 packets and 256 connections; those idle for 120 s are removed, all when a moving host comes or leaves.
@@ -17,7 +17,8 @@
 //!   out: a packet that the queue before the link has dropped is sent again, too.
 //! - The round-trip time is measured by flowlets only. The authors' code also pings the mobile host, which here does not answer.
 //! - A flowlet with more than `packets` is not protected, as the paper says; the code judges the part of it that has come.
-//! - Data are those towards the mobile host, as in the code.
+//! - Data are those towards the mobile host, as in the code, which compares both directions over the round trip of both ends. That to
+//!   the fixed host is not measured here: they are compared over the round trip to the mobile host, and 100 ms at least.
 
 mod observer;
 #[cfg(test)]
@@ -61,7 +62,7 @@ pub struct Pemi {
 
 impl Default for Pemi {
     fn default() -> Pemi {
-        Pemi { gap: 2.0, patience: 2.0, packets: 100 }
+        Pemi { gap: 2.0, patience: 0.5, packets: 100 }
     }
 }
 
@@ -96,10 +97,10 @@ impl Scheme for Pemi {
     }
 
     fn faults(&self, _tcp: &Settings) -> Vec<(String, String)> {
-        let factors = [("gap", self.gap), ("patience", self.patience)];
-        let invalid = factors.into_iter().filter(|(_, factor)| !(1.0..=1_000.0).contains(factor));
+        let factors = [("gap", self.gap, 1.0), ("patience", self.patience, 0.1)];
+        let invalid = factors.into_iter().filter(|(_, factor, least)| !(*least..=1_000.0).contains(factor));
         let mut faults: Vec<_> = invalid
-            .map(|(key, found)| (key.into(), format!("found {found}, expected from 1 to 1000")))
+            .map(|(key, found, least)| (key.into(), format!("found {found}, expected from {least} to 1000")))
             .collect();
         if !(1..=1_000).contains(&self.packets) {
             faults.push(("packets".into(), format!("found {}, expected from 1 to 1000", self.packets)));

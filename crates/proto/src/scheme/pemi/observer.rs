@@ -31,6 +31,9 @@ const PACKETS_PER_ESTIMATE: u64 = 50;
 const SHARE_OF_SINGLE: f64 = 0.6;
 /// If the replies last less than this share of the packets' time, the first or last packets are lost.
 const FULL_SHARE: f64 = 0.8;
+/// The shortest time over which the bytes of both directions are compared: replies come a round trip of both ends after what they
+/// answer, and between two windows of data are nothing but replies.
+const DIRECTION_TIME: Duration = Duration::from_millis(100);
 /// The maximum number of packets kept.
 const MOST_PACKETS: usize = 1000;
 
@@ -198,11 +201,11 @@ impl Observer {
         }
     }
 
-    /// Counts a packet to tell in which direction the data go: that with more than twice the bytes in a round trip.
+    /// Counts a packet to tell in which direction the data go: that with more than twice the bytes.
     fn count(&mut self, now: Time, size: Bytes, is_reply: bool) {
         self.smallest = self.smallest.min(size);
         self.bytes[usize::from(is_reply)] += (size - self.smallest).0;
-        if self.rtt.is_some_and(|rtt| now.since(self.direction_since) >= rtt) {
+        if self.rtt.is_some_and(|rtt| now.since(self.direction_since) >= rtt.max(DIRECTION_TIME)) {
             let [down, up] = self.bytes;
             if down != up {
                 self.is_download = if self.is_download { up <= 2 * down } else { down > 2 * up };
