@@ -154,20 +154,20 @@ def goodput(senders: Sequence[str] = SENDERS, losses: Sequence[str] = LOSSES, ru
 def controls(runs: int = RUNS) -> list[str]:
     """Return the rows of further senders, and of the closed form of Reno over both transports."""
     rows = goodput(CONTROLS, runs=runs)
-    for transport, payload, recovery in (("QUIC", 1430, 1.5), ("TCP", 1448, 1.0)):
-        cells = [f"{reno(float(loss.split()[0]) / 100, payload, recovery):.2f}" for loss in LOSSES[1:]]
+    for transport, payload in (("QUIC", 1430), ("TCP", 1448)):
+        cells = [f"{reno(float(loss.split()[0]) / 100, payload):.2f}" for loss in LOSSES[1:]]
         rows.append(row([f"Reno over {transport}, closed form", "", *cells]))
     return rows
 
 
-def reno(loss: float, payload: int, recovery: float) -> float:
+def reno(loss: float, payload: int) -> float:
     """Return the goodput of Reno in Mb/s over a round trip of 61.2 ms if each packet of `1 / loss` is lost.
 
-    In a cycle the window grows from half to all of W packets in W / 2 round trips, after a recovery of so
-    many round trips: 3/8 W² + W/2 packets.
+    In a cycle the window grows from half to all of W packets in W / 2 round trips, after a recovery of one:
+    3/8 W² + W/2 packets.
     """
     most = (math.sqrt(0.25 + 1.5 / loss) - 0.5) / 0.75
-    return 8e-6 * payload / loss / ((most / 2 + recovery) * 0.0612)
+    return 8e-6 * payload / loss / ((most / 2 + 1) * 0.0612)
 
 
 def implementations(runs: int = RUNS) -> list[str]:
