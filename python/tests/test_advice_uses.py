@@ -345,6 +345,7 @@ def test_what_is_tried_comes_from_the_registry(monkeypatch: pytest.MonkeyPatch) 
         commands=["product --size {k}"],
         note="",
         reads_tcp=False,
+        needs_quic=False,
         variants=[{"k": "10"}],
         source="a paper",
     )
@@ -364,6 +365,9 @@ def test_what_is_tried_comes_from_the_registry(monkeypatch: pytest.MonkeyPatch) 
         assert ("product --size 10",) in lines
     products = [name for name, each in remedies.deployable().items() if each.products]
     assert {arm.scheme for arm in arms if FAIR in arm.settings} == {"basic", *products}
+    # What acts on QUIC alone is tried for its senders alone.
+    tried = {sender: {arm.scheme for arm in remedies.arms(sender)} for sender in ("linux", "quinn-cubic")}
+    assert "pemi" in tried["quinn-cubic"] - tried["linux"]
 
 
 def test_every_remedy_to_be_had_has_its_steps() -> None:
