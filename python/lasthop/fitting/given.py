@@ -158,7 +158,21 @@ def _has_one_station(topology: Any) -> bool:
 
 
 def download(tables: Mapping[str, Any], name: str) -> Scenario:
-    """Return the scenario of a download over the links of these tables."""
+    """Return the scenario of a download over the links of these tables, in which presets are written out.
+
+    A preset would state again what a change takes away.
+    """
+    found = _download(tables, name)
+    values = found.values()
+    written = {key: _without_preset(values[key]) for key, table in tables.items() if "preset" in table}
+    return _download({**tables, **written}, name) if written else found
+
+
+def _without_preset(table: Tables) -> Tables:
+    return {key: value for key, value in table.items() if key != "preset"}
+
+
+def _download(tables: Mapping[str, Any], name: str) -> Scenario:
     topology = {"topology": WIFI_TOPOLOGY} if "wifi" in tables else {}
     return Scenario.from_tables(
         {
@@ -202,12 +216,7 @@ def _losses(scenario: Scenario) -> str:
     if "wifi" in scenario:
         return "losses on the air, which the MAC repeats"
     # At the mean rate and without grants, which lose nothing: there is no closed form over them.
-    steady: dict[str, Any] = {"radio.rate": _rate(scenario)}
-    if "radio.grants" in scenario:
-        # The whole table, as its preset would state the grants again.
-        radio = scenario.values()["radio"]
-        kept = {key: value for key, value in radio.items() if key not in ("grants", "preset")}
-        steady = {"radio": {**kept, "rate": _rate(scenario)}}
+    steady = {"radio.rate": _rate(scenario), "radio.grants": None}
     try:
         loss = scenario.with_(steady).packet_loss("1500 B", LAST_HOP)
     except ScenarioError:
