@@ -3,10 +3,10 @@
 //! *What it does.* Packets are sorted into tins by their code point, and in a tin into queues by flow. The tins share the rate;
 //! the queues of a tin are served by deficit round robin, those of flows that send little first. A queue's turn is the shorter
 //! the more backlogged queues its host has, so that hosts, not flows, share the link. Each queue is kept short by COBALT: CoDel,
-//! and BLUE for senders that do not respond. A full queue loses packets from the head of the longest queue. Optionally,
+//! and BLUE for senders that do not respond. Beyond the limit, packets are dropped from the head of the longest queue. Optionally,
 //! acknowledgements that a newer one supersedes are dropped, for narrow uplinks.
 //!
-//! *Source.* Høiland-Jørgensen, Täht and Morton, "Piece of CAKE", LANMAN 2018; rules and constants of Linux 6.18.
+//! *Source.* Høiland-Jørgensen, Täht and Morton, "Piece of CAKE", LANMAN 2018; rules and constants of Linux's `sch_cake`, held to 7.3.
 //!
 //! *Differences from Linux.* The rate is that of the link, or its mean, as if `bandwidth` were set to it; the link paces, not the
 //! queue. In Wi-Fi, where no rate is known, all packets of an access category are in one tin. Each flow has a queue of its own,
