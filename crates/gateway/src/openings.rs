@@ -190,7 +190,10 @@ impl Openings {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::fs::File;
+
+    use lasthop_base::Streams;
 
     use super::*;
 
@@ -237,5 +240,99 @@ mod tests {
         let expired = openings.expire(now + Duration::from_secs(11)).expect("the other");
         assert_eq!((expired.stage, openings.len()), (Stage::Answering, 0));
         assert_eq!(openings.admit(&flow(2, 2, 5), over), Ok(()), "a client is no reason");
+    }
+
+    /// Random openings in virtual time, beside a model of them. Each named event must have happened.
+    #[test]
+    fn what_is_opened_given_up_and_refused_is_that_of_a_model() {
+        let worlds =
+            std::env::var("LASTHOP_SPLIT_WORLDS").ok().and_then(|text| text.parse().ok()).unwrap_or(10);
+        let mut events: BTreeMap<&'static str, u64> = BTreeMap::new();
+        let mut see = |event: &'static str| *events.entry(event).or_default() += 1;
+        for world in 0..worlds {
+            let mut draw = Streams::new(41, world).stream("openings");
+            let (mut limit, hold) = (12, Duration::from_secs(3));
+            let (mut openings, mut now) = (Openings::new(16, limit, 5, hold), Instant::now());
+            let mut known: BTreeMap<(u8, u8, u16), (u64, Stage, Instant)> = BTreeMap::new();
+            let mut silent: BTreeMap<u8, Instant> = BTreeMap::new();
+            for step in 0..600 {
+                now += Duration::from_millis(draw.below(if step % 100 == 99 { 70_000 } else { 300 }));
+                while let Some(Opening { flow, stage, .. }) = openings.expire(now) {
+                    let key = (flow.client.ip(), flow.server.ip());
+                    let octets = |ip: IpAddr| match ip {
+                        IpAddr::V4(address) => address.octets()[3],
+                        IpAddr::V6(_) => 0,
+                    };
+                    let key = (octets(key.0), octets(key.1), flow.client.port());
+                    let (_, expected, deadline) = known.remove(&key).expect("it was opened");
+                    assert!(stage == expected && deadline <= now, "{stage:?}");
+                    if stage == Stage::Answering {
+                        see("a client was given up");
+                    } else {
+                        silent.insert(key.1, now + SILENCE);
+                        see("a server was given up");
+                    }
+                }
+                assert!(
+                    known.values().all(|(_, _, deadline)| *deadline > now),
+                    "all that are due were given up"
+                );
+                let first = known.values().map(|(_, _, deadline)| *deadline).min();
+                assert!(first.is_none_or(|first| openings.next_deadline().is_some_and(|next| next <= first)));
+                let key = (draw.below(5) as u8, draw.below(4) as u8, draw.below(4) as u16);
+                let asked = flow(key.0, key.1, key.2);
+                let found = known.get(&key).map(|(number, stage, _)| (*number, *stage));
+                assert_eq!(openings.find(&asked), found);
+                match (found, draw.below(4)) {
+                    (None, _) => {
+                        let of_client = known.keys().filter(|(client, ..)| *client == key.0).count();
+                        let expected = match () {
+                            () if silent.get(&key.1).is_some_and(|until| now < *until) => Err(Full::Silent),
+                            () if known.len() >= limit as usize || of_client >= 5 => Err(Full::Limit),
+                            () => Ok(()),
+                        };
+                        let admitted = openings.admit(&asked, now);
+                        assert_eq!(admitted, expected);
+                        match admitted {
+                            Err(Full::Silent) => see("its server was silent"),
+                            Err(Full::Limit) => see("there were too many"),
+                            Ok(()) => {
+                                let held = step;
+                                let number = openings.add(asked, any_file(), held, 7, now);
+                                let stage = Stage::Connecting { held, mark: 7 };
+                                known.insert(key, (number, stage, now + hold));
+                                see("opened");
+                            }
+                        }
+                    }
+                    (Some((number, Stage::Connecting { .. })), 0..=1) => {
+                        openings.answered(number, now);
+                        known.insert(key, (number, Stage::Answering, now + HANDSHAKE));
+                        see("answered");
+                    }
+                    (Some((number, stage)), 2) => {
+                        assert_eq!(openings.remove(number).map(|opening| opening.stage), Some(stage));
+                        known.remove(&key);
+                        see("ended");
+                    }
+                    _ => {
+                        limit = 4 + draw.below(12) as u32;
+                        openings.set_limits(limit, 5, hold);
+                    }
+                }
+                assert_eq!(openings.len(), known.len());
+            }
+        }
+        for event in [
+            "a client was given up",
+            "a server was given up",
+            "answered",
+            "ended",
+            "its server was silent",
+            "opened",
+            "there were too many",
+        ] {
+            assert!(events.get(event).is_some_and(|times| *times >= worlds), "{event}: {events:?}");
+        }
     }
 }

@@ -123,31 +123,36 @@ impl Connections {
         let mut events: Vec<Event> = Vec::with_capacity(256);
         let mut is_last = false;
         while !(is_last && self.free.len() == self.all.len()) {
-            let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-            let timeout = (!self.ready.is_empty()).then_some(&now);
-            events.clear();
-            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), timeout) {
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-            let of_sockets = events.iter().filter(|event| event.data.u64() != BELL);
-            let mut count = 0;
-            for event in of_sockets {
-                let data = event.data.u64();
-                self.notice((data / 2) as usize, data % 2 == 0, event.flags);
-                count += 1;
-            }
-            // After the events of sockets, since a new connection may get the index of one that these have ended.
-            if count < events.len() {
-                is_last |= self.open_mail();
-            }
-            for _ in 0..self.ready.len() {
-                if let Some(index) = self.ready.pop_front() {
-                    self.carry(index);
-                }
-            }
+            is_last |= self.turn(&mut events, None)?;
         }
         Ok(())
+    }
+
+    /// Waits for events, for at most `longest` if that is stated, and does what they ask for. Returns whether it was told that
+    /// there will be no further connections.
+    fn turn(&mut self, events: &mut Vec<Event>, longest: Option<&Timespec>) -> io::Result<bool> {
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let timeout = if self.ready.is_empty() { longest } else { Some(&now) };
+        events.clear();
+        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), timeout) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let of_sockets = events.iter().filter(|event| event.data.u64() != BELL);
+        let mut count = 0;
+        for event in of_sockets {
+            let data = event.data.u64();
+            self.notice((data / 2) as usize, data % 2 == 0, event.flags);
+            count += 1;
+        }
+        // After the events of sockets, since a new connection may get the index of one that these have ended.
+        let is_last = count < events.len() && self.open_mail();
+        for _ in 0..self.ready.len() {
+            if let Some(index) = self.ready.pop_front() {
+                self.carry(index);
+            }
+        }
+        Ok(is_last)
     }
 
     /// Takes over new connections. Returns whether there will be no others.
@@ -231,3 +236,6 @@ impl Connections {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
