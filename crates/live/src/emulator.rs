@@ -9,13 +9,14 @@ use crate::emulation::{Carried, Emulation, EmulationCounters, Entering, Side};
 use lasthop_base::{Bytes, Duration, Histogram, Time};
 use lasthop_capture::EndCapture;
 use lasthop_proto::{Dscp, Ecn, Handle};
+use lasthop_wire::virtio::Offload;
 use lasthop_wire::{Checksum, IpPacket, LinkType, Transport, checksum, offload};
 
 use crate::burst::{Burst, Leaving};
 use crate::clock::{self, monotonic_ns, thread_cpu_ns};
 use crate::connections::{Connections, Flows};
 use crate::frames::{ETHERNET, Mergeable, Origin, ip_packet};
-use crate::interface::{Interface, Offload, Received, Sent};
+use crate::interface::{Interface, Received, Sent};
 use crate::moderation::Moderation;
 use crate::recorder::Recorder;
 use crate::report::{Lateness, Report, SideReport, Unforwarded};

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use lasthop_ring::{Frame, Ring, Truncation, VIRTIO_HEADER};
 use lasthop_wire::IpPacket;
 use lasthop_wire::offload::{self, Cwr, SuperPacket};
+use lasthop_wire::virtio::{self, Offload};
 use nix::cmsg_space;
 use nix::errno::Errno;
 use nix::ifaddrs::getifaddrs;
@@ -60,17 +61,6 @@ pub struct Interface {
     overflowed: u32,
     /// Frames that were dropped since there is a ring.
     dropped: u64,
-}
-
-/// Work on a frame that its sender left to a network card, or that a receiving card has done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Offload {
-    /// Where the bytes covered by an incomplete checksum begin, and where its field is.
-    pub(crate) checksum: Option<(usize, usize)>,
-    /// Of a super-packet: the payload per segment, and whether it is to be cut as TCP; otherwise it is as UDP.
-    pub(crate) segments: Option<(usize, bool)>,
-    /// Of a super-packet of TCP: whether the first segment has CWR, as a response to a mark. In the ACE field it is not flagged.
-    has_cwr: bool,
 }
 
 /// A received frame.
@@ -293,7 +283,7 @@ impl Interface {
         link_header: &[u8],
         packet: &SuperPacket<'_>,
     ) -> io::Result<Sent> {
-        match self.write(&virtio_header(packet, link_header.len()), link_header, packet.bytes) {
+        match self.write(&virtio::header(packet, link_header.len()), link_header, packet.bytes) {
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
                 self.takes_super_packets[usize::from(packet.is_tcp)] = false;
             }
@@ -346,39 +336,6 @@ impl AsFd for Interface {
     }
 }
 
-impl Offload {
-    /// Flag: the checksum is incomplete.
-    const NEEDS_CHECKSUM: u8 = 1;
-
-    /// Kinds of super-packets: TCP over IPv4, and over IPv6, and UDP in datagrams.
-    const TCP_V4: u8 = 1;
-    const TCP_V6: u8 = 4;
-    const DATAGRAMS: u8 = 5;
-
-    /// Flag of a kind: the first segment has CWR.
-    const REDUCED: u8 = 0x80;
-
-    /// The meaning of CWR in a super-packet.
-    pub(crate) fn cwr(&self) -> Cwr {
-        if self.has_cwr { Cwr::FirstOnly } else { Cwr::Every }
-    }
-
-    /// Reads a virtio header.
-    fn parse(header: &[u8; VIRTIO_HEADER]) -> Offload {
-        let word = |at: usize| usize::from(u16::from_ne_bytes([header[at], header[at + 1]]));
-        let (start, offset) = (word(6), word(8));
-        Offload {
-            checksum: (header[0] & Offload::NEEDS_CHECKSUM != 0).then_some((start, start + offset)),
-            has_cwr: header[1] & Offload::REDUCED != 0,
-            segments: match header[1] & !Offload::REDUCED {
-                Offload::TCP_V4 | Offload::TCP_V6 => Some((word(4), true)),
-                Offload::DATAGRAMS => Some((word(4), false)),
-                _ => None,
-            },
-        }
-    }
-}
-
 /// The hardware address of an interface of this network namespace, with its number.
 fn link_address(name: &str) -> io::Result<LinkAddr> {
     let address = getifaddrs()?
@@ -397,26 +354,6 @@ fn copy(frame: Frame<'_>, buffer: &mut [u8]) -> Received {
     let arrived_ns = clock::monotonic_ns().saturating_sub(waited_ns);
     let (is_cut, offload) = (len < frame.bytes.len(), Offload::parse(frame.virtio_header));
     Received { len, arrived_ns, waited_ns, is_cut, offload }
-}
-
-/// The virtio header of a super-packet whose link header has `link_len` bytes.
-fn virtio_header(packet: &SuperPacket<'_>, link_len: usize) -> [u8; VIRTIO_HEADER] {
-    let start = link_len + packet.ip_len;
-    let is_v4 = packet.bytes[0] >> 4 == 4;
-    let (kind, checksum) = match (packet.is_tcp, is_v4) {
-        (true, true) => (Offload::TCP_V4, 16),
-        (true, false) => (Offload::TCP_V6, 16),
-        (false, _) => (Offload::DATAGRAMS, 6),
-    };
-    // CWR is in the highest bit of TCP's flags.
-    let reduced = if packet.is_tcp { packet.bytes[packet.ip_len + 13] & Offload::REDUCED } else { 0 };
-    let mut header = [0; VIRTIO_HEADER];
-    header[..2].copy_from_slice(&[Offload::NEEDS_CHECKSUM, kind | reduced]);
-    let words = [start + packet.transport_len, packet.segment_size, start, checksum];
-    for (place, word) in header[2..].chunks_exact_mut(2).zip(words) {
-        place.copy_from_slice(&(word as u16).to_ne_bytes());
-    }
-    header
 }
 
 /// The VLAN tag in the auxiliary data of a frame (`struct tpacket_auxdata`).

@@ -22,13 +22,20 @@ const TABLES: ([u8; 510], [u8; 256]) = {
     (powers, logs)
 };
 
-fn multiply(a: u8, b: u8) -> u8 {
-    let (powers, logs) = &TABLES;
-    match a == 0 || b == 0 {
-        true => 0,
-        false => powers[usize::from(logs[usize::from(a)]) + usize::from(logs[usize::from(b)])],
+/// The products of all elements.
+static PRODUCTS: [[u8; 256]; 256] = {
+    let (powers, logs) = TABLES;
+    let (mut products, mut a) = ([[0; 256]; 256], 1);
+    while a < 256 {
+        let mut b = 1;
+        while b < 256 {
+            products[a][b] = powers[logs[a] as usize + logs[b] as usize];
+            b += 1;
+        }
+        a += 1;
     }
-}
+    products
+};
 
 fn inverse(a: u8) -> u8 {
     TABLES.0[255 - usize::from(TABLES.1[usize::from(a)])]
@@ -45,10 +52,7 @@ fn add_multiple(to: &mut [u8], factor: u8, from: &[u8]) {
     if factor == 0 {
         return;
     }
-    let mut products = [0; 256];
-    for (value, product) in (0..=u8::MAX).zip(&mut products) {
-        *product = multiply(factor, value);
-    }
+    let products = &PRODUCTS[usize::from(factor)];
     to.iter_mut().zip(from).for_each(|(to, from)| *to ^= products[usize::from(*from)]);
 }
 
@@ -100,7 +104,9 @@ pub(crate) fn recover(sources: &mut [Option<Vec<u8>>], repairs: &[(u8, Vec<u8>)]
         let Some(pivot) = (column..rows.len()).find(|row| rows[*row].0[column] != 0) else { return false };
         rows.swap(column, pivot);
         let scale = inverse(rows[column].0[column]);
-        let scaled = |bytes: &[u8]| bytes.iter().map(|byte| multiply(scale, *byte)).collect::<Vec<u8>>();
+        let scaled = |bytes: &[u8]| {
+            bytes.iter().map(|byte| PRODUCTS[usize::from(scale)][usize::from(*byte)]).collect::<Vec<u8>>()
+        };
         let (factors, symbol) = (scaled(&rows[column].0), scaled(&rows[column].1));
         for (_, row) in rows.iter_mut().enumerate().filter(|(row, _)| *row != column) {
             let factor = row.0[column];

@@ -42,6 +42,7 @@ pub mod offload;
 mod rtp;
 mod tcp;
 mod tunnel;
+pub mod virtio;
 pub mod write;
 
 pub use checksum::Checksum;

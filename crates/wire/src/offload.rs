@@ -28,11 +28,7 @@ pub enum Cwr {
 ///
 /// # Errors
 /// If the packet is a fragment, is cut off, or has another protocol, or if `size` is zero.
-pub fn segments<'a>(
-    packet: &IpPacket<'a>,
-    size: usize,
-    cwr: Cwr,
-) -> Result<impl Iterator<Item = Vec<u8>> + use<'a>, Error> {
+pub fn segments<'a>(packet: &IpPacket<'a>, size: usize, cwr: Cwr) -> Result<Segments<'a>, Error> {
     let refuse = |problem| Error::Malformed { header: "super-packet", problem };
     let transport_len = match &packet.transport {
         Transport::Tcp(tcp) => tcp.header_len,
@@ -42,28 +38,59 @@ pub fn segments<'a>(
     if packet.fragment.is_some() || packet.is_cut() || size == 0 {
         return Err(refuse("a fragment, cut off, or without a segment size"));
     }
-    let (bytes, at) = (packet.bytes, packet.header_len);
-    let (is_v4, is_tcp) = (packet.ip.src.is_ipv4(), packet.tcp().is_some());
-    let (header, payload) = bytes.split_at(at + transport_len);
-    let count = payload.len().div_ceil(size).max(1);
+    let (header, payload) = packet.bytes.split_at(packet.header_len + transport_len);
     // The length field of the largest segment must be able to hold it.
     let len = header.len() + size.min(payload.len());
     if len > usize::from(u16::MAX) {
         return Err(Error::TooLong { len });
     }
-    Ok((0..count).map(move |number| {
+    Ok(Segments {
+        header,
+        payload,
+        ip_len: packet.header_len,
+        is_tcp: packet.tcp().is_some(),
+        size,
+        count: payload.len().div_ceil(size).max(1),
+        next: 0,
+        cwr,
+    })
+}
+
+/// The packets of a super-packet, made one by one.
+#[derive(Clone, Debug)]
+pub struct Segments<'a> {
+    header: &'a [u8],
+    payload: &'a [u8],
+    ip_len: usize,
+    is_tcp: bool,
+    size: usize,
+    count: usize,
+    next: usize,
+    cwr: Cwr,
+}
+
+impl Segments<'_> {
+    /// Writes the next packet in place of what `segment` holds; returns whether there is one.
+    pub fn write_next(&mut self, segment: &mut Vec<u8>) -> bool {
+        let Segments { header, payload, ip_len: at, size, count, next: number, .. } = *self;
+        if number == count {
+            return false;
+        }
+        self.next += 1;
         let from = number * size;
         let piece = &payload[from..payload.len().min(from + size)];
-        let mut segment = [header, piece].concat();
+        segment.clear();
+        segment.extend_from_slice(header);
+        segment.extend_from_slice(piece);
         let mut set = |at: usize, value: u16| segment[at..at + 2].copy_from_slice(&value.to_be_bytes());
         let len = (header.len() + piece.len()) as u16;
-        if is_v4 {
+        if header[0] >> 4 == 4 {
             set(2, len);
             set(4, be16(header, 4).wrapping_add(number as u16));
         } else {
             set(4, len - 40);
         }
-        if is_tcp {
+        if self.is_tcp {
             let seq = be32(header, at + 4).wrapping_add(from as u32);
             set(at + 4, (seq >> 16) as u16);
             set(at + 6, seq as u16);
@@ -71,16 +98,25 @@ pub fn segments<'a>(
             if number + 1 < count {
                 flags &= !LAST;
             }
-            if number > 0 && cwr == Cwr::FirstOnly {
+            if number > 0 && self.cwr == Cwr::FirstOnly {
                 flags &= !FIRST;
             }
             set(at + 12, flags);
         } else {
             set(at + 4, len - at as u16);
         }
-        checksum::repair(&mut segment).expect("the headers have been read");
-        segment
-    }))
+        checksum::repair(segment).expect("the headers have been read");
+        true
+    }
+}
+
+impl Iterator for Segments<'_> {
+    type Item = Vec<u8>;
+
+    fn next(&mut self) -> Option<Vec<u8>> {
+        let mut segment = Vec::new();
+        self.write_next(&mut segment).then_some(segment)
+    }
 }
 
 /// Maximum number of packets in a train: that of datagrams in a super-packet of the kernel.

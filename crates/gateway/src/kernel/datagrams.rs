@@ -9,6 +9,7 @@ use nix::errno::Errno;
 use nix::libc::{in_addr, in_pktinfo, in6_addr, in6_pktinfo};
 use nix::sys::socket::sockopt::{
     IpRecvTos, Ipv4PacketInfo, Ipv6RecvPacketInfo, Ipv6RecvTClass, Mark, RcvBufForce, SndBufForce,
+    UdpGroSegment,
 };
 use nix::sys::socket::{
     ControlMessage, ControlMessageOwned, MsgFlags, SockaddrIn, SockaddrIn6, SockaddrStorage, recvmsg,
@@ -43,11 +44,14 @@ pub(crate) struct Datagrams {
     ancillary: Vec<u8>,
 }
 
-/// A datagram that has arrived.
+/// Datagrams that have arrived, one behind the other.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Received {
+    /// Length of all of them.
     pub(crate) len: usize,
-    /// Where it came from, and the address of this host to which it was sent.
+    /// Length of each but the last, which may be shorter.
+    pub(crate) size: usize,
+    /// Where they came from, and the address of this host to which they were sent.
     pub(crate) ends: Ends,
     pub(crate) tos: Tos,
 }
@@ -87,15 +91,16 @@ impl Datagrams {
         setsockopt(&socket, options::MtuDiscovery, &nix::libc::IP_PMTUDISC_PROBE)?;
         setsockopt(&socket, IpRecvTos, &true)?;
         setsockopt(&socket, Mark, &mark)?;
+        setsockopt(&socket, UdpGroSegment, &true)?;
         // Exceeding the system's limits needs CAP_NET_ADMIN, which the gateway has.
         setsockopt(&socket, RcvBufForce, &BUFFER)?;
         setsockopt(&socket, SndBufForce, &BUFFER)?;
         rustix::net::bind(&socket, &SocketAddr::new(any, port))?;
-        let ancillary = nix::cmsg_space!(in_pktinfo, in6_pktinfo, u8, i32);
+        let ancillary = nix::cmsg_space!(in_pktinfo, in6_pktinfo, u8, i32, i32);
         Ok(Datagrams { socket, is_ipv6, ancillary })
     }
 
-    /// Takes the next one, if there is one.
+    /// Takes the next datagram, or several that have come together, if there are any.
     ///
     /// # Errors
     /// If the socket fails, or a router or the other host had an error for what was sent.
@@ -113,7 +118,7 @@ impl Datagrams {
             Err(error) => return Err(error.into()),
         };
         let Some(peer) = received.address.and_then(address) else { return Ok(None) };
-        let (mut local, mut tos) = (None, Tos::default());
+        let (mut local, mut tos, mut size) = (None, Tos::default(), received.bytes);
         for message in received.cmsgs()? {
             match message {
                 ControlMessageOwned::Ipv4PacketInfo(info) => local = Some(ipv4(info.ipi_spec_dst)),
@@ -122,31 +127,48 @@ impl Datagrams {
                 }
                 ControlMessageOwned::Ipv4Tos(octet) => tos = Tos::from(octet),
                 ControlMessageOwned::Ipv6TClass(octet) => tos = Tos::from(octet as u8),
+                ControlMessageOwned::UdpGroSegments(len) => size = len as usize,
                 _ => {}
             }
         }
-        Ok(Some(Received { len: received.bytes, ends: Ends { peer, local }, tos }))
+        Ok(Some(Received { len: received.bytes, size: size.max(1), ends: Ends { peer, local }, tos }))
     }
 
     /// Sends a datagram. If its local address is none of this host any more, the routes choose.
     pub(crate) fn send(&self, ends: Ends, tos: Tos, bytes: &[u8]) -> Result<(), Unsent> {
-        let sent = match (self.try_send(ends, tos, bytes), ends.local) {
+        let sent = match (self.try_send(ends, tos, bytes, None), ends.local) {
             (Err(Errno::EINVAL | Errno::EADDRNOTAVAIL | Errno::ENETUNREACH), Some(_)) => {
-                self.try_send(Ends { local: None, ..ends }, tos, bytes)
+                self.try_send(Ends { local: None, ..ends }, tos, bytes, None)
             }
             (sent, _) => sent,
         };
         sent.map_err(|error| if error == Errno::EMSGSIZE { Unsent::Oversized } else { Unsent::Refused })
     }
 
-    fn try_send(&self, Ends { peer, local }: Ends, tos: Tos, bytes: &[u8]) -> nix::Result<()> {
+    /// Sends datagrams of `size` bytes, of which the last may be shorter, with one call. Returns false if they are to be sent one by
+    /// one: the interface cannot do its part, or there is something wrong with one of them.
+    pub(crate) fn send_batch(&self, ends: Ends, tos: Tos, size: usize, bytes: &[u8]) -> Result<bool, Unsent> {
+        match self.try_send(ends, tos, bytes, Some(size as u16)) {
+            Ok(()) => Ok(true),
+            Err(Errno::EAGAIN | Errno::ENOBUFS | Errno::ENOMEM) => Err(Unsent::Refused),
+            Err(_) => Ok(false),
+        }
+    }
+
+    fn try_send(
+        &self,
+        Ends { peer, local }: Ends,
+        tos: Tos,
+        bytes: &[u8],
+        size: Option<u16>,
+    ) -> nix::Result<()> {
         let (octet, traffic_class) = (tos.octet(), i32::from(tos.octet()));
         let (mut info4, mut info6) = (PACKET_INFO, PACKET_INFO6);
         let mut messages = [match peer {
             SocketAddr::V4(_) => ControlMessage::Ipv4Tos(&octet),
             SocketAddr::V6(_) => ControlMessage::Ipv6TClass(&traffic_class),
-        }; 2];
-        let count = match local {
+        }; 3];
+        let mut count = match local {
             None => 1,
             Some(IpAddr::V4(local)) if !self.is_ipv6 => {
                 info4.ipi_spec_dst.s_addr = u32::from_ne_bytes(local.octets());
@@ -159,6 +181,10 @@ impl Datagrams {
                 2
             }
         };
+        if let Some(size) = &size {
+            messages[count] = ControlMessage::UdpGsoSegments(size);
+            count += 1;
+        }
         let (pieces, messages) = ([IoSlice::new(bytes)], &messages[..count]);
         let (socket, none) = (self.socket.as_raw_fd(), MsgFlags::empty());
         match peer {

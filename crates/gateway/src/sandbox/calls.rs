@@ -128,8 +128,8 @@ mod list {
     #[cfg(target_arch = "aarch64")]
     const LEGACY: &[libc::c_long] = &[];
 
-    /// Requests of `ioctl`: TCGETS, FIONBIO, SIOCGIFINDEX, SIOCGIFNAME and TUNSETIFF.
-    const REQUESTS: [u64; 5] = [0x5401, 0x5421, 0x8933, 0x8910, 0x4004_54ca];
+    /// Requests of `ioctl`: TCGETS, FIONBIO, SIOCGIFINDEX, SIOCGIFNAME, TUNSETIFF and TUNSETOFFLOAD.
+    const REQUESTS: [u64; 6] = [0x5401, 0x5421, 0x8933, 0x8910, 0x4004_54ca, 0x4004_54d0];
 
     const FAMILIES: [libc::c_int; 4] = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK, libc::AF_PACKET];
 

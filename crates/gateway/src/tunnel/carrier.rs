@@ -6,20 +6,22 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use lasthop_base::{Duration, Time};
-use lasthop_proto::{Dscp, Ecn};
+use lasthop_proto::Dscp;
 use lasthop_tun::Tun;
-use lasthop_tunnel::{Counters, Ends, Event, Exits, Help, Key, Marking, Settings, Tos, Tunnel, decapsulate};
-use lasthop_wire::edit;
+use lasthop_tunnel::{Counters, Ends, Event, Help, Key, Settings, Tos, Tunnel};
+use lasthop_wire::virtio::Offload;
+use lasthop_wire::{IpPacket, checksum, offload};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
 
 use super::classes::{self, Classes, Entry};
 use super::keeper::{Keeper, Wanted};
+use super::ports::{Handed, Ports};
 use super::{Board, Status, random};
 use crate::arms::Arms;
 use crate::config::{Config, SchemeName, TunnelScheme};
-use crate::kernel::datagrams::{Datagrams, Unsent};
+use crate::kernel::datagrams::{Datagrams, Received};
 use crate::kernel::tunnel_routes::TunnelRoutes;
 use crate::kernel::{Marks, links};
 use crate::log;
@@ -29,84 +31,16 @@ use crate::observe;
 const TICK: Duration = Duration::from_millis(200);
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// Packets, and datagrams, that are handled before it is looked for the others.
-const BATCH: usize = 64;
+/// Packets, or datagrams, after which it is looked for the others.
+const BATCH: usize = 256;
 
-/// The longest packet of IP.
-const LONGEST: usize = 1 << 16;
+/// The longest packet of IP, which has a header of IPv6 beyond its length.
+const LONGEST: usize = (1 << 16) + 40;
 
 /// The monotonic clock.
 fn now() -> Time {
     let now = clock_gettime(ClockId::Monotonic);
     Time::from_nanos(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
-}
-
-/// What happened at the two sides.
-#[derive(Clone, Copy, Debug, Default)]
-struct Handed {
-    /// Datagrams that the kernel did not take: no route, or a full queue.
-    unsent: u64,
-    /// Datagrams that were longer than the first link of the path carries.
-    oversized: u64,
-    /// Packets that the kernel did not take.
-    refused: u64,
-    /// Packets that have the mark of a queue on the path, and those that were dropped for one, since their ends know no marks.
-    marked: u64,
-    unmarkable: u64,
-    /// Datagrams of the tunnel that a route of this host led into it.
-    looped: u64,
-}
-
-/// The two sides of a tunnel.
-struct Ports {
-    tun: Tun,
-    datagrams: Datagrams,
-    mtu: u16,
-    handed: Handed,
-    /// The shortest datagram that was too long for the first link, which the tunnel has not been told of.
-    oversized: Option<usize>,
-    packet: Vec<u8>,
-}
-
-impl Ports {
-    /// Lowers the largest segment that a SYN offers to what the tunnel carries.
-    fn clamp(&self, packet: &mut [u8]) {
-        let headers = if packet.first().is_some_and(|byte| byte >> 4 == 4) { 40 } else { 60 };
-        // What cannot be read has no such option.
-        let _ = edit::clamp_tcp_mss(packet, self.mtu.saturating_sub(headers));
-    }
-}
-
-impl Exits for Ports {
-    fn datagram(&mut self, ends: Ends, tos: Tos, bytes: &[u8]) {
-        match self.datagrams.send(ends, tos, bytes) {
-            Ok(()) => {}
-            Err(Unsent::Oversized) => {
-                self.handed.oversized += 1;
-                self.oversized = Some(self.oversized.map_or(bytes.len(), |len| len.min(bytes.len())));
-            }
-            Err(Unsent::Refused) => self.handed.unsent += 1,
-        }
-    }
-
-    fn packet(&mut self, bytes: &[u8], outer: Ecn) {
-        let mut packet = std::mem::take(&mut self.packet);
-        packet.clear();
-        packet.extend_from_slice(bytes);
-        match decapsulate(&mut packet, outer) {
-            Marking::Kept => {}
-            Marking::Marked => self.handed.marked += 1,
-            Marking::Unmarkable => {
-                self.handed.unmarkable += 1;
-                self.packet = packet;
-                return;
-            }
-        }
-        self.clamp(&mut packet);
-        // An interface that is gone is noticed when it is read.
-        self.handed.refused += u64::from(!self.tun.send(&packet).unwrap_or(false));
-        self.packet = packet;
-    }
 }
 
 /// The tunnel, and what it needs to be made anew.
@@ -125,6 +59,8 @@ pub(super) struct Carrier {
     /// The number of the interface.
     index: u32,
     buffer: Vec<u8>,
+    /// A packet of a super-packet.
+    segment: Vec<u8>,
     written: Time,
     /// What ends before this one have counted.
     former: Counters,
@@ -153,14 +89,7 @@ impl Carrier {
             answers: settings.peer.is_none(),
             tunnel,
             keeper: Keeper::start(&settings.interface, routes.clone())?,
-            ports: Ports {
-                tun,
-                datagrams,
-                mtu,
-                handed: Handed::default(),
-                oversized: None,
-                packet: Vec::new(),
-            },
+            ports: Ports::new(tun, datagrams, mtu),
             config: config.clone(),
             key,
             routes,
@@ -168,6 +97,7 @@ impl Carrier {
             board,
             index,
             buffer: vec![0; LONGEST],
+            segment: Vec::new(),
             written: Time::ZERO,
             former: Counters::default(),
         })
@@ -196,6 +126,7 @@ impl Carrier {
             }
         }
         self.tunnel.close(now(), &mut self.ports);
+        self.ports.flush(now());
         self.keeper.pause();
         let _ = self.routes.lead(self.index, false);
         let _ = self.routes.remove();
@@ -205,7 +136,7 @@ impl Carrier {
     fn mend(&mut self) -> io::Result<()> {
         let name = self.config.tunnel.iter().map(|tunnel| &*tunnel.interface).next().unwrap_or_default();
         if nix::net::if_::if_nametoindex(name).is_err() {
-            self.ports.tun = Tun::open(name)?;
+            self.ports.replace(Tun::open(name)?);
         }
         self.index = links::set_up_tunnel(name, self.ports.mtu)?;
         self.routes.install()
@@ -215,7 +146,8 @@ impl Carrier {
         let at = now();
         let until = self.tunnel.next_wakeup().min(self.written + TICK).max(at);
         let wait = timespec(until.since(at));
-        let mut ready = [self.ports.tun.as_fd(), self.ports.datagrams.as_fd(), bell.as_fd()]
+        let [tun, datagrams] = self.ports.descriptors();
+        let mut ready = [tun, datagrams, bell.as_fd()]
             .map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN));
         match poll(&mut ready, Some(&wait)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -232,6 +164,7 @@ impl Carrier {
         if self.tunnel.next_wakeup() <= at {
             self.tunnel.wake(at, &mut self.ports);
         }
+        self.ports.flush(at);
         if let Some(size) = self.ports.oversized.take() {
             self.tunnel.refuse_size(at, size);
         }
@@ -245,20 +178,25 @@ impl Carrier {
 
     /// Takes the datagrams that have arrived.
     fn receive(&mut self) -> io::Result<()> {
-        for _ in 0..BATCH {
-            match self.ports.datagrams.receive(&mut self.buffer) {
-                Ok(Some(received)) => {
+        let mut count = 0;
+        while count < BATCH {
+            match self.ports.receive_datagrams(&mut self.buffer) {
+                Ok(Some(Received { len, size, ends, tos })) => {
                     // Routes choose the address of an end that knows the other one: it may move.
-                    let local = received.ends.local.filter(|_| self.answers);
-                    let outer = (Ends { local, ..received.ends }, received.tos.ecn);
-                    self.tunnel.receive(now(), &mut self.buffer[..received.len], outer, &mut self.ports);
+                    let local = ends.local.filter(|_| self.answers);
+                    let (at, outer) = (now(), (Ends { local, ..ends }, tos.ecn));
+                    let empty = (len == 0).then(<&mut [u8]>::default);
+                    for datagram in self.buffer[..len].chunks_mut(size).chain(empty) {
+                        self.tunnel.receive(at, datagram, outer, &mut self.ports);
+                    }
+                    count += len.div_ceil(size).max(1);
                 }
                 Ok(None) => break,
                 Err(error) => match error.kind() {
                     // A router, or the other host, had an error for what was sent.
                     ErrorKind::ConnectionRefused
                     | ErrorKind::HostUnreachable
-                    | ErrorKind::NetworkUnreachable => {}
+                    | ErrorKind::NetworkUnreachable => count += 1,
                     ErrorKind::Interrupted => {}
                     _ => return Err(error),
                 },
@@ -269,20 +207,57 @@ impl Carrier {
 
     /// Takes the packets that enter.
     fn send(&mut self) -> io::Result<()> {
-        for _ in 0..BATCH {
-            let Some(len) = self.ports.tun.receive(&mut self.buffer)? else { break };
-            let packet = &mut self.buffer[..len];
-            if self.tunnel.peer().is_some_and(|peer| classes::is_for(packet, peer)) {
-                self.ports.handed.looped += 1;
-                continue;
-            }
-            self.ports.clamp(packet);
-            let Entry { class, copies_dscp } = self.classes.of(packet, self.tunnel.unhelped());
-            let tos = Tos::of(packet);
-            let dscp = if copies_dscp { tos.dscp } else { Dscp::DEFAULT };
-            self.tunnel.send(now(), class, Tos { dscp, ..tos }, packet, &mut self.ports);
+        let mut count = 0;
+        while count < BATCH {
+            let Some((len, offload)) = self.ports.receive_packet(&mut self.buffer)? else { break };
+            let mut buffer = std::mem::take(&mut self.buffer);
+            count += self.enter_all(&mut buffer[..len], offload);
+            self.buffer = buffer;
         }
         Ok(())
+    }
+
+    /// Lets a packet enter, or the segments of a super-packet; returns how many.
+    fn enter_all(&mut self, packet: &mut [u8], offload: Offload) -> usize {
+        let at = now();
+        if self.tunnel.peer().is_some_and(|peer| classes::is_for(packet, peer)) {
+            self.ports.handed.looped += 1;
+            return 1;
+        }
+        if let Some((size, is_tcp)) = offload.segments
+            && let Ok(whole) = IpPacket::parse(packet)
+            && is_tcp == whole.tcp().is_some()
+            && let Ok(mut segments) = offload::segments(&whole, size, offload.cwr())
+        {
+            let (mut segment, mut count) = (std::mem::take(&mut self.segment), 0);
+            let mut known = None;
+            while segments.write_next(&mut segment) {
+                // All are of one flow.
+                let entry = match known {
+                    Some((len, entry)) if len == segment.len() => entry,
+                    _ => self.classes.of(&segment, self.tunnel.unhelped()),
+                };
+                known = Some((segment.len(), entry));
+                self.enter(at, &segment, entry);
+                count += 1;
+            }
+            self.segment = segment;
+            return count;
+        }
+        if let Some((start, field)) = offload.checksum {
+            // The kernel has checked the places that it describes.
+            let _ = checksum::complete(packet, start, field);
+        }
+        self.ports.clamp(packet);
+        let entry = self.classes.of(packet, self.tunnel.unhelped());
+        self.enter(at, packet, entry);
+        1
+    }
+
+    fn enter(&mut self, at: Time, packet: &[u8], Entry { class, copies_dscp }: Entry) {
+        let tos = Tos::of(packet);
+        let dscp = if copies_dscp { tos.dscp } else { Dscp::DEFAULT };
+        self.tunnel.send(at, class, Tos { dscp, ..tos }, packet, &mut self.ports);
     }
 
     fn tell_events(&mut self) {

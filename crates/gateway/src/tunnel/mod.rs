@@ -8,9 +8,11 @@
 //! The routes are there while the other gateway answers. Otherwise, and when this process ends, packets take the routes that
 //! they have without the tunnel.
 
+mod batch;
 mod carrier;
 mod classes;
 mod keeper;
+mod ports;
 
 use std::collections::BTreeMap;
 use std::io;

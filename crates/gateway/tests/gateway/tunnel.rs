@@ -78,7 +78,10 @@ impl Pair {
 
     /// Makes the way without the tunnel, and the key.
     fn prepare(network: &Network) {
+        // Rules of the tests are for packets, as on any real path.
+        ip("link set wired0 gso_max_segs 1");
         network.server.run(|| {
+            ip("link set host2 gso_max_segs 1");
             ip("address add 10.9.0.1/32 dev lo");
             ip("address add fd09::1/128 dev lo nodad");
             // Not the one by which it would begin something itself.

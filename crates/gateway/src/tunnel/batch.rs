@@ -1,0 +1,120 @@
+//! Datagrams that leave together.
+
+use lasthop_base::{Duration, Time};
+use lasthop_tunnel::{Ends, Tos};
+
+/// The most bytes and datagrams at a time: the kernel takes no more, and a code knows what was lost if all of them are.
+const BYTES: usize = 65_000;
+const DATAGRAMS: usize = 48;
+
+/// The time over which the rate is measured.
+const WINDOW: Duration = Duration::from_millis(10);
+
+/// The share of [`WINDOW`] whose datagrams leave together: those of a millisecond, as TCP of Linux sizes its super-packets. So a queue
+/// on the path that counts packets holds no more of a slow tunnel than without batches.
+const SHARE: usize = 10;
+
+/// Successive datagrams between the same ends, with one octet and of one size, of which the last may be shorter. The kernel gets them
+/// at once and cuts them (`UDP_SEGMENT`), which costs little more than one of them.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    place: Option<(Ends, Tos)>,
+    size: usize,
+    bytes: Vec<u8>,
+    is_complete: bool,
+    /// The bytes since `measured_at`, and those of the window before it.
+    sent: usize,
+    measured_at: Time,
+    rate: usize,
+}
+
+impl Batch {
+    /// Adds a datagram, if it continues the others; returns whether it does.
+    pub(super) fn push(&mut self, ends: Ends, tos: Tos, datagram: &[u8]) -> bool {
+        if self.bytes.is_empty() {
+            (self.place, self.size, self.is_complete) = (Some((ends, tos)), datagram.len(), false);
+        }
+        let most = BYTES.min(self.rate / SHARE).min(DATAGRAMS * self.size).max(datagram.len());
+        let continues = self.place == Some((ends, tos))
+            && datagram.len() <= self.size
+            && !self.is_complete
+            && self.bytes.len() + datagram.len() <= most;
+        if continues {
+            self.bytes.extend_from_slice(datagram);
+            self.sent += datagram.len();
+            self.is_complete = datagram.len() < self.size;
+        }
+        continues
+    }
+
+    /// Goes on to `now`.
+    pub(super) fn measure(&mut self, now: Time) {
+        let passed = now.since(self.measured_at);
+        if passed >= WINDOW {
+            let rate = self.sent as u128 * u128::from(WINDOW.as_nanos()) / u128::from(passed.as_nanos());
+            (self.rate, self.sent, self.measured_at) = (rate as usize, 0, now);
+        }
+    }
+
+    /// Where the datagrams go, their size, and their bytes; `None` if there are none.
+    pub(super) fn datagrams(&self) -> Option<(Ends, Tos, usize, &[u8])> {
+        let (ends, tos) = self.place.filter(|_| !self.bytes.is_empty())?;
+        Some((ends, tos, self.size, &self.bytes))
+    }
+
+    /// Removes them.
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use lasthop_base::Streams;
+
+    use super::*;
+
+    /// Whatever enters leaves in its order, and each batch is one that the kernel cuts into what has entered.
+    #[test]
+    fn batches_are_cut_into_the_datagrams_that_entered() {
+        let (mut most, mut of_slow) = (0, 0);
+        for world in 0..40 {
+            let mut draw = Streams::new(43, world).stream("datagrams");
+            let (mut batch, mut now) = (Batch::default(), Time::ZERO + Duration::from_secs(1));
+            let (mut entered, mut left) = (Vec::<(SocketAddr, u8, Vec<u8>)>::new(), Vec::new());
+            let is_slow = world % 2 == 0;
+            let mut take = |batch: &mut Batch| {
+                let Some((ends, tos, size, bytes)) = batch.datagrams() else { return };
+                assert!(bytes.len() <= BYTES && bytes.len().div_ceil(size) <= DATAGRAMS);
+                let count = bytes.len().div_ceil(size);
+                let longest = if is_slow { &mut of_slow } else { &mut most };
+                *longest = (*longest).max(if count > 1 { bytes.len() } else { 0 });
+                left.extend(bytes.chunks(size).map(|datagram| (ends.peer, tos.octet(), datagram.to_vec())));
+                batch.clear();
+            };
+            for number in 0..3000u32 {
+                let len = [1400, 1400, 1400, 200, 1 + draw.below(1500) as usize][draw.below(5) as usize];
+                let len = if number % 500 < 300 { 1400 } else { len };
+                let peer = SocketAddr::from(([192, 0, 2, 1], 1 + draw.below(100) as u16 / 99));
+                let octet = [0, 0, 0, 0, 184][draw.below(if number % 500 < 300 { 1 } else { 5 }) as usize];
+                let datagram = [&number.to_be_bytes()[..], &vec![7; len]].concat();
+                entered.push((peer, octet, datagram.clone()));
+                if !batch.push(peer.into(), Tos::from(octet), &datagram) {
+                    take(&mut batch);
+                    assert!(batch.push(peer.into(), Tos::from(octet), &datagram), "one fits always");
+                }
+                // 4 Mb/s, and 2 Gb/s.
+                now += Duration::from_micros(if is_slow { 2800 } else { 5 });
+                if is_slow || number % 100 == 0 {
+                    batch.measure(now);
+                }
+            }
+            take(&mut batch);
+            assert!(left == entered);
+        }
+        // A millisecond of 4 Mb/s is 500 B.
+        assert!(of_slow < 700 && most > 60_000, "{of_slow} {most}");
+    }
+}
