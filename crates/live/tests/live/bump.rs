@@ -6,14 +6,14 @@ use lasthop_base::{BitRate, Duration, Streams, Time};
 use lasthop_live::bump::{Admission, Admitted, Bump, Direction, FirstPacket, RadioFlow};
 use lasthop_proto::scheme::{LinkEnd, Schemes, Site};
 use lasthop_proto::tcp::{Flags, Segment, SeqNum, Timestamps};
-use lasthop_proto::{Dscp, Ecn};
+use lasthop_proto::{Component, Dscp, Ecn};
 use lasthop_wire::{Checksum, Ip, IpPacket, TcpHeader, write};
 
-const ETHERNET: usize = 14;
+pub(crate) const ETHERNET: usize = 14;
 
 /// Hardware addresses: of the radio's interface, and of the host behind it.
-const RADIO: [u8; 6] = [2, 0, 0, 0, 0, 1];
-const HOST: [u8; 6] = [2, 0, 0, 0, 0, 2];
+pub(crate) const RADIO: [u8; 6] = [2, 0, 0, 0, 0, 1];
+pub(crate) const HOST: [u8; 6] = [2, 0, 0, 0, 0, 2];
 
 const ACK: Flags = Flags::ACK;
 const SYN: Flags = Flags::SYN;
@@ -24,6 +24,26 @@ const RST: Flags = Flags::RST;
 fn flow() -> RadioFlow {
     let end = |host: u8, port: u16| SocketAddr::from(([10, 0, 0, host], port));
     RadioFlow { mobile: end(2, 4000), fixed: end(1, 80) }
+}
+
+/// The agent of a scheme.
+pub(crate) fn agent_of(schemes: &Schemes, scheme: &str) -> Box<dyn Component> {
+    let combination = schemes.combination(scheme).expect("a scheme");
+    let rate = BitRate::from_bps(1_000_000_000).expect("a rate");
+    let site = Site {
+        end: LinkEnd::BaseStation,
+        is_router: false,
+        node: "gateway",
+        station: None,
+        link: "radio0",
+        rate,
+        delay: Duration::ZERO,
+        arriving_rate: rate,
+        hosts: None,
+        peers: &[],
+        streams: Streams::new(0, 0),
+    };
+    combination.agent(0, &site)
 }
 
 /// Who admits flows that are opened by the number 100 at the mobile host.
@@ -42,22 +62,7 @@ impl Admission for Admitting {
         }
         let [source, destination] = packet.ends;
         let (mobile, fixed) = if packet.is_opening { (source, destination) } else { (destination, source) };
-        let combination = self.schemes.combination(self.scheme).expect("a scheme");
-        let rate = BitRate::from_bps(1_000_000_000).expect("a rate");
-        let site = Site {
-            end: LinkEnd::BaseStation,
-            is_router: false,
-            node: "gateway",
-            station: None,
-            link: "radio0",
-            rate,
-            delay: Duration::ZERO,
-            arriving_rate: rate,
-            hosts: None,
-            peers: &[],
-            streams: Streams::new(0, 0),
-        };
-        let agents = vec![combination.agent(0, &site)];
+        let agents = vec![agent_of(&self.schemes, self.scheme)];
         let flow = RadioFlow { mobile, fixed };
         Some(Admitted { flow, scheme: self.scheme, agents, mobile_opens: true, scale: Some(7) })
     }

@@ -2,6 +2,8 @@
 
 #[cfg(target_os = "linux")]
 mod bump;
+#[cfg(target_os = "linux")]
+mod bump_worlds;
 mod emulation;
 #[cfg(target_os = "linux")]
 mod linux;
