@@ -302,6 +302,10 @@ impl Draw {
                 writeln!(text, "{key} = {}", coin(&mut self.0)).expect("text");
             }
         }
+        if self.chance(0.1) {
+            let kernel = pick(&mut self.0, &["linux-5.15", "linux-6.18"]);
+            writeln!(text, "kernel = \"{kernel}\"").expect("text");
+        }
         let of_records = profile.starts_with("linux");
         if self.chance(0.3) {
             let flavours = ["tahoe", "reno", "newreno", "sack", "prr", "go-back-n", "selective-repeat"];

@@ -362,6 +362,7 @@ fn a_sender_is_a_profile_with_a_congestion_control() {
         ("linux-cubic", Profile::Linux, Congestion::Cubic),
         ("freebsd-reno", Profile::Freebsd, Congestion::Reno),
         ("linux-bbr", Profile::LinuxBbr, Congestion::Bbr),
+        ("linux-5.15", Profile::Linux515, Congestion::Cubic),
     ] {
         // No setting of the path.
         let text = with("profile = \"ebsn\"", "profile = \"linux\"");
@@ -382,7 +383,7 @@ fn a_sender_is_a_profile_with_a_congestion_control() {
     }
 }
 
-/// A sender replaces `[tcp]` of the file, but not what is set or swept.
+/// A sender replaces a `[tcp]` of the file that has a profile, but not what is set or swept.
 #[test]
 fn settings_of_the_command_line_apply_to_each_sender() {
     use lasthop_proto::tcp::{Congestion, EcnMode, Profile, Settings};
@@ -438,6 +439,47 @@ fn settings_of_the_command_line_apply_to_each_sender() {
     }
     let again = Scenario::parse::<&str>(&scenario.to_toml(), "test.toml", &[]).expect("it is canonical");
     assert!(again.points() == points);
+}
+
+/// Settings of a file's `[tcp]` apply to its senders, unless a `profile` makes it a TCP of its own, which a sender from elsewhere replaces.
+#[test]
+fn settings_of_the_file_apply_to_its_senders() {
+    use lasthop_proto::tcp::{Congestion, EcnMode, Profile};
+    let parse = |tcp: &str, top: &str, overrides: &[&str]| {
+        let text = with("profile = \"ebsn\"", tcp);
+        let scenario = Scenario::parse(&format!("{top}\n{text}"), "test.toml", overrides)?;
+        let again = Scenario::parse::<&str>(&scenario.to_toml(), "test.toml", &[]).expect("it is canonical");
+        assert!(again.points() == scenario.points(), "{tcp} {top} {overrides:?}: {}", scenario.to_toml());
+        Ok::<_, lasthop_scenario::ScenarioError>(scenario)
+    };
+    let ecn = |tcp: &str, top: &str, overrides: &[&str]| {
+        let scenario = parse(tcp, top, overrides).unwrap_or_else(|error| panic!("{error}"));
+        scenario.points().iter().map(|point| point.scenario.tcp.ecn == EcnMode::Classic).collect::<Vec<_>>()
+    };
+    let senders = "sweep.sender=[\"linux\", \"linux-bbr\"]";
+    for (tcp, top, overrides, expected) in [
+        ("ecn = true", "sender = \"linux\"", &[][..], &[true][..]),
+        ("ecn = true", "sender = \"linux\"", &["sender=linux-bbr"], &[true]),
+        ("ecn = true", "", &["sender=linux-bbr"], &[true]),
+        ("ecn = true", "", &[senders], &[true, true]),
+        ("ecn = true", "", &["sender=linux", "senders.linux.ecn=accurate"], &[false]),
+        ("ecn = true\nprofile = \"linux\"", "sender = \"linux-hybla\"", &[], &[true]),
+        ("ecn = true\nprofile = \"rfc\"", "", &["sender=linux"], &[false]),
+        ("ecn = true\nprofile = \"rfc\"", "", &[senders], &[false, false]),
+    ] {
+        assert_eq!(ecn(tcp, top, overrides), expected, "{tcp} {top} {overrides:?}");
+    }
+    // The control of the file's own TCP is replaced, too.
+    let replaced = parse("congestion = \"vegas\"", "", &["sender=linux-5.15-bbr"]).expect("a scenario").tcp;
+    assert_eq!((replaced.profile, replaced.congestion), (Profile::Linux515, Congestion::Bbr));
+    for (tcp, top, place, reason) in [
+        ("congestion = \"vegas\"", "sender = \"linux-5.15\"", "tcp.congestion", "\"linux-5.15-vegas\""),
+        ("profile = \"rfc\"", "sender = \"linux\"", "tcp.profile", "which decides it"),
+        ("frto = true", "sender = \"rfc\"", "tcp.frto", "no effect"),
+    ] {
+        let error = parse(tcp, top, &[]).expect_err(place).to_string();
+        assert!(error.contains(place) && error.contains(reason), "{error}");
+    }
 }
 
 /// Two senders of different kinds on one path: a connection's table overrides its host's, which overrides

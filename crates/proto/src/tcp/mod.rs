@@ -42,8 +42,8 @@ pub use recovery::{LossReport, LossStage};
 pub use rtt::{RttEstimator, Ticks};
 pub use sender::Sender;
 pub use settings::{
-    Changes, Deflation, Detection, Flavour, IdleRestart, InitialThreshold, InitialWindow, Override, Profile,
-    RttArithmetic, RttSamples, Rules, Settings, SlowStartExit, WindowCounts, WindowSize,
+    Changes, Deflation, Detection, Flavour, IdleRestart, InitialThreshold, InitialWindow, Kernel, Override,
+    Profile, RttArithmetic, RttSamples, Rules, Settings, SlowStartExit, WindowCounts, WindowSize,
 };
 pub use state::{BLACK_HOLE_AFTER, SenderState};
 

@@ -3,6 +3,7 @@
 //! [`Settings`] is the schema of the `[tcp]` table in scenario files, where the default profile is `linux`.
 //! In code the default is `rfc`.
 
+mod linux;
 mod text;
 mod unused;
 
@@ -13,6 +14,7 @@ use lasthop_base::{Bytes, Duration, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use self::linux::Kernel;
 use super::cc::{Congestion, Limit};
 use super::ecn::EcnMode;
 use super::timers::on_wheel;
@@ -20,15 +22,6 @@ use crate::packet::{Ecn, SackBlocks, SeqNum};
 
 /// The receive window with which auto-tuning begins, before it is rounded to whole segments.
 pub(super) const FIRST_WINDOW: u32 = 65_536;
-
-/// How long Linux waits for a silent peer: 15 retransmissions from an RTO of 0.2 s on, up to 120 s each (`tcp_retries2`).
-const LINUX_PATIENCE: Duration = Duration::from_millis(924_600);
-
-/// The same for the first answer: `tcp_syn_retries`, 6, after those that do not back off, each of a second.
-const LINUX_SYN_PATIENCE_S: u64 = 127;
-
-/// So many timeouts of SYN do not double the RTO, since Linux 6.5 (`tcp_syn_linear_timeouts`).
-const LINUX_LINEAR_SYN_TIMEOUTS: u32 = 4;
 
 /// A named set of settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -42,6 +35,9 @@ pub enum Profile {
     /// ten segments, a minimum RTO of 200 ms. The default in scenario files.
     #[default]
     Linux,
+    /// The same with the rules of Linux 5.15, where they have changed since.
+    #[serde(rename = "linux-5.15")]
+    Linux515,
     /// The Linux server with BBR (version 1) instead of CUBIC.
     LinuxBbr,
     /// The Linux server with BBR version 3, as in the kernel of its authors.
@@ -395,6 +391,11 @@ settings! {
     /// up to `window`. A segment that opens it is acknowledged immediately. For hosts: the buffers of base
     /// stations that split connections are fixed.
     window_autotuning: bool,
+    /// The Linux whose rules apply where they have changed: `"linux-6.18"`, or `"linux-5.15"`, with which recovery sends at most what an
+    /// acknowledgement delivers while it reveals losses (before 5.19), the timers of probes and reordering have an allowance of two ticks in
+    /// place of 2 ms (before 6.6), and, with the profiles of Linux, a SYN backs off at once (before 6.5).
+    #[serde(skip_serializing_if = "Kernel::is_default")]
+    kernel: Kernel,
     /// Initial window: `"rfc5681"`, `"rfc6928"` or a number of segments.
     initial_window: InitialWindow,
     /// Start with one segment; the initial window applies from the first acknowledgement on (`ns2` rules
@@ -535,6 +536,7 @@ impl Default for Settings {
             window: Bytes(65_535).into(),
             window_counts: WindowCounts::Payload,
             window_autotuning: false,
+            kernel: Kernel::default(),
             initial_window: InitialWindow::Rfc6928,
             delay_growth: false,
             initial_ssthresh: InitialThreshold::Unlimited,
@@ -583,9 +585,10 @@ impl Default for Settings {
 
 impl Profile {
     /// All profiles.
-    pub const ALL: [Profile; 7] = [
+    pub const ALL: [Profile; 8] = [
         Profile::Rfc,
         Profile::Linux,
+        Profile::Linux515,
         Profile::LinuxBbr,
         Profile::LinuxBbr3,
         Profile::Freebsd,
@@ -598,17 +601,13 @@ impl Profile {
         match self {
             Profile::Rfc => "rfc",
             Profile::Linux => "linux",
+            Profile::Linux515 => "linux-5.15",
             Profile::LinuxBbr => "linux-bbr",
             Profile::LinuxBbr3 => "linux-bbr3",
             Profile::Freebsd => "freebsd",
             Profile::Ns2 => "ns2",
             Profile::Ebsn => "ebsn",
         }
-    }
-
-    /// Whether it is a sender of Linux, whatever its congestion control.
-    fn is_linux(self) -> bool {
-        matches!(self, Profile::Linux | Profile::LinuxBbr | Profile::LinuxBbr3)
     }
 
     /// The profile called `name` in scenario files.
@@ -642,6 +641,13 @@ impl Profile {
                 dsack: true,
                 timestamps: true,
                 ..Settings::default()
+            },
+            // Half of the third value of tcp_rmem (tcp_adv_win_scale).
+            Profile::Linux515 => Settings {
+                profile: self,
+                kernel: Kernel::Linux515,
+                window: Bytes(3 << 20).into(),
+                ..Profile::Linux.settings()
             },
             Profile::LinuxBbr => {
                 Settings { profile: self, congestion: Congestion::Bbr, ..Profile::Linux.settings() }
@@ -716,23 +722,6 @@ impl Profile {
 }
 
 impl Settings {
-    /// How long the peer may be silent; before the connection is open if `opens`.
-    pub(super) fn patience(&self, opens: bool) -> Option<Duration> {
-        let for_syn = LINUX_SYN_PATIENCE_S + u64::from(self.linear_syn_timeouts());
-        let usual = if opens { Duration::from_secs(for_syn) } else { LINUX_PATIENCE };
-        self.user_timeout.or(self.profile.is_linux().then_some(usual))
-    }
-
-    /// Whether the RTO doubles at this timeout of SYN, from 1.
-    pub(super) fn backs_off_syn(&self, timeout: u64) -> bool {
-        timeout > u64::from(self.linear_syn_timeouts())
-    }
-
-    fn linear_syn_timeouts(&self) -> u32 {
-        let usual = if self.profile.is_linux() { LINUX_LINEAR_SYN_TIMEOUTS } else { 0 };
-        self.syn_linear_timeouts.unwrap_or(usual)
-    }
-
     /// Maximum payload of a segment in bytes.
     pub fn mss(&self) -> u32 {
         (self.packet_size.0 - self.header.0) as u32

@@ -352,6 +352,11 @@ impl Document {
         keys_in(&self.root, table).filter_map(move |(key, mark)| (mark.start >= base).then_some(key))
     }
 
+    /// Whether the top-level `key` has the value that the document states.
+    pub(crate) fn is_unchanged(&self, key: &str) -> bool {
+        self.root.get(key).is_some_and(|(mark, _)| mark.start < self.marks.base)
+    }
+
     /// The error for a problem of `key` that was written at `origin`.
     pub(crate) fn error(&self, key: &str, problem: &str, origin: &Origin) -> ScenarioError {
         let location = self.location_of(Some(origin.clone()));

@@ -82,7 +82,7 @@ impl StatedTcp {
     /// profile count. A key that an override resets to its profile's value does not count.
     fn of(document: &Document, tcp: &tcp::Settings) -> StatedTcp {
         let all: BTreeSet<String> = document.keys_of("tcp").map(str::to_owned).collect();
-        let set: BTreeSet<String> = document.keys_set_in("tcp").map(str::to_owned).collect();
+        let mut set: BTreeSet<String> = document.keys_set_in("tcp").map(str::to_owned).collect();
         let every = settings_table(tcp);
         let own: BTreeSet<String> = tcp.own_keys().map(str::to_owned).collect();
         let mut all = match every.keys().all(|key| all.contains(key)) {
@@ -95,6 +95,9 @@ impl StatedTcp {
             let is_changed = |key: &String| old.get(key).is_some_and(|old| every.get(key) != Some(old));
             all.retain(|key| !set.contains(key) || own.contains(key) || !is_changed(key));
         }
+        if document.is_unchanged("sender") {
+            set.extend(all.iter().cloned());
+        }
         StatedTcp { all, set }
     }
 
@@ -105,6 +108,20 @@ impl StatedTcp {
             self.all.insert(key.to_owned());
         }
     }
+}
+
+/// The keys of `[tcp]` in `document` that apply to senders, too: those of overrides and of the sweep, which prevail over a sender's own
+/// table, and those of the file. But with a `profile` the file's `[tcp]` is a TCP of its own, which a sender from elsewhere replaces, as it
+/// does a `congestion`.
+fn keys_for_senders(document: &Document) -> impl Iterator<Item = (&str, bool)> {
+    let set: BTreeSet<&str> = document.keys_set_in("tcp").collect();
+    let names_sender = document.is_unchanged("sender");
+    let is_replaced =
+        !names_sender && document.keys_of("tcp").any(|key| key == "profile" && !set.contains(key));
+    document.keys_of("tcp").filter_map(move |key| {
+        let applies = !is_replaced && (names_sender || key != "congestion");
+        (set.contains(key) || applies).then_some((key, set.contains(key)))
+    })
 }
 
 impl Scenario {
@@ -196,7 +213,7 @@ impl Scenario {
         };
         let document = Arc::new(document);
         let mut sweep = grid::expand(&document, &table)?;
-        scenario.keep_for_swept_senders(&mut sweep, &stated.set);
+        scenario.keep_for_swept_senders(&mut sweep, &keys_for_senders(whole).collect::<Vec<_>>());
         stated.sweep(&sweep);
         scenario.sweep = sweep;
         let points = &scenario.sweep.points;
@@ -212,13 +229,13 @@ impl Scenario {
         }
     }
 
-    /// Keeps the settings `set` by overrides for each of the senders that `sweep` has, so that the canonical form has them, and
+    /// Keeps the settings of `keys` for each of the senders that `sweep` has, so that the canonical form has them, and
     /// each point has those of all senders.
-    fn keep_for_swept_senders(&mut self, sweep: &mut Sweep, set: &BTreeSet<String>) {
+    fn keep_for_swept_senders(&mut self, sweep: &mut Sweep, keys: &[(&str, bool)]) {
         let names = sweep.axes.iter().filter(|axis| axis.path == "sender").flat_map(|axis| &axis.values);
         for name in names.filter_map(Value::as_str) {
             let mut one = Scenario { sender: Some(name.to_owned()), ..self.clone() };
-            if one.settle_sender(set.iter().map(String::as_str)).is_ok() {
+            if one.settle_sender(keys.iter().copied()).is_ok() {
                 self.senders = one.senders;
             }
         }
@@ -241,7 +258,7 @@ impl Scenario {
         let document = &*document.with_presets()?;
         let mut scenario: Scenario = document.read()?;
         scenario.settle_profile(document);
-        if let Err((path, problem)) = scenario.settle_sender(document.keys_set_in("tcp")) {
+        if let Err((path, problem)) = scenario.settle_sender(keys_for_senders(document)) {
             return Err(document.fault(&Fault::new(&path, problem)));
         }
         if scenario.stack_senders().next().is_some() {

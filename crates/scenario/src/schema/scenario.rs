@@ -89,14 +89,14 @@ pub struct Scenario {
     /// tick = "10 ms"
     /// ```
     ///
-    /// A sender replaces the file's `[tcp]`, except for settings of the path and the receive buffer:
-    /// `packet_size`, `header`, `window`, `window_counts`, `window_autotuning`, `iss`, `handshake`, `close`
-    /// and `user_timeout` remain if `[tcp]` differs from its profile and the sender's table does not state
-    /// them. `[host.NAME.tcp]` and `[connection.NAME.tcp]` take precedence over a sender.
+    /// A setting of `[tcp]` applies to every sender whose table does not state it, and one that is set on the command line or
+    /// swept to those, too, as `senders.NAME.KEY` does to one. The exceptions are `profile` and `congestion`, which the
+    /// sender's name decides: beside another sender they are an error. `[host.NAME.tcp]` and `[connection.NAME.tcp]` take
+    /// precedence over a sender.
     ///
-    /// A setting of `[tcp]` that is set on the command line or swept applies to every sender, as
-    /// `senders.NAME.KEY` does to one. The exceptions are `profile` and `congestion`, which the sender's name
-    /// decides: beside another sender they are an error.
+    /// A file's `[tcp]` with a `profile` is a TCP of its own. `--sender` replaces it, except for settings of the path and
+    /// the receive buffer: `packet_size`, `header`, `window`, `window_counts`, `window_autotuning`, `iss`, `handshake`,
+    /// `close` and `user_timeout` remain if they differ from that profile's and the sender's table does not state them.
     ///
     /// **To compare senders,** repeat `--sender`. Each runs with each scheme over the same channel:
     ///
@@ -215,14 +215,14 @@ impl Scenario {
         }
     }
 
-    /// Applies the stated sender to `tcp`. The settings of `tcp` with the keys `set`, which are those of overrides and
-    /// of the sweep, become settings of the sender.
+    /// Applies the stated sender to `tcp`. The settings of `tcp` with the `keys` become settings of the sender: those with `true` in any
+    /// case, others unless its table states them.
     ///
     /// # Errors
     /// The path of a key and its problem: the sender is unknown, or `set` has what its name decides.
     pub(crate) fn settle_sender<'a>(
         &mut self,
-        set: impl IntoIterator<Item = &'a str>,
+        keys: impl IntoIterator<Item = (&'a str, bool)>,
     ) -> Result<(), (String, String)> {
         let Some(sender) = self.sender.as_deref() else { return Ok(()) };
         if self.stack_of_sender(sender).is_some() {
@@ -232,11 +232,17 @@ impl Scenario {
         let settled = self.tcp_of_sender(sender).ok_or_else(unknown)?;
         let (asked, found) = (settings_table(&self.tcp), settings_table(&settled));
         let mut own = self.senders.get(sender).map_or_else(IndexMap::new, settings_table);
-        for key in set.into_iter().filter(|key| asked.get(*key) != found.get(*key)) {
+        for (key, prevails) in keys.into_iter().filter(|(key, _)| asked.get(*key) != found.get(*key)) {
+            if own.contains_key(key) && !prevails {
+                continue;
+            }
             let value = asked.get(key);
             if let ("profile" | "congestion", Some(value)) = (key, value) {
                 let value = value.to_string();
-                let family = settled.profile.name().split('-').next().unwrap_or_default();
+                let (profile, control) =
+                    (settled.profile.name(), settled.profile.settings().congestion.control());
+                let family =
+                    profile.strip_suffix(control.name).map_or(profile, |name| name.trim_end_matches('-'));
                 let remedy = match key {
                     _ if self.senders.contains_key(sender) => format!("state it as senders.{sender}.{key}"),
                     "congestion" => format!("name the sender \"{family}-{value}\""),

@@ -271,7 +271,8 @@ fn an_axis_may_be_stated_in_numbers() {
 /// A scenario that a sender's settings and the order of changes matter to.
 #[test]
 fn changes_apply_in_order_as_overrides_do() {
-    let text = format!("sender = \"linux-westwood\"\n{SCENARIO}");
+    let linux = SCENARIO.replace("profile = \"ebsn\"", "profile = \"linux\"");
+    let text = format!("sender = \"linux-westwood\"\n{linux}");
     let changed = read(&text, &["tcp.packet_size=600 B"])
         .with([key("tcp.ack_delay", 0.1), key("tcp.packet_size", 700)]);
     let expected = read(&text, &["tcp.packet_size=600 B", "tcp.ack_delay=100 ms", "tcp.packet_size=700 B"]);

@@ -136,12 +136,11 @@ impl Bbr3 {
         congestion.gap_ends = Some(lost.end);
     }
 
-    /// Starts a loss round at the first sign of congestion.
+    /// Starts a loss round at the first sign of congestion. The state for an undo was saved when recovery began, as the draft's
+    /// text has it: its pseudocode saves it again in each round, so that an undo would restore the response to the first losses.
     fn note_congestion(&mut self) {
         if !self.congestion.loss_in_round {
             self.congestion.round_ends = self.delivered;
-            self.save_cwnd();
-            self.save_for_undo();
         }
         self.congestion.loss_in_round = true;
     }

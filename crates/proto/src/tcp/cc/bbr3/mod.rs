@@ -11,6 +11,8 @@
 //! - An acknowledgement without a delivery rate sample does not affect the full-pipe estimate.
 //! - Losses above the threshold that precede the segment do not reduce the data in flight before it.
 
+#[cfg(test)]
+mod cases;
 mod congestion;
 mod probe_bw;
 mod probe_rtt;

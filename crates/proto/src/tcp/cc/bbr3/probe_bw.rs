@@ -18,7 +18,7 @@ const MOST_DOUBLINGS: u32 = 30;
 pub(super) struct Probe {
     /// Start of this cycle, and the time until the next probe.
     cycle_began: Time,
-    wait: Duration,
+    pub(super) wait: Duration,
     /// Rounds since the last probe, randomised by up to one.
     pub(super) rounds: u64,
     /// Whether losses count as the response to the latest probe.

@@ -74,6 +74,12 @@ impl Flow {
         self.feed(&sample)
     }
 
+    /// Recovery begins.
+    fn recover(&mut self) {
+        let loss = Loss { now: self.now, flight: 0, rwnd: 0, again: false, max: SeqNum(0) };
+        self.bbr.on_loss(&loss, None);
+    }
+
     /// A segment is marked lost; of the `in_flight` bytes at its transmission, `lost_since` are lost.
     fn lose(&mut self, lost_since: u64, in_flight: f64) {
         let start = self.lost + 1000;
@@ -200,6 +206,7 @@ fn application_limited_rounds_do_not_fill_the_pipe() {
 /// A round of recovery in Startup with this number of loss events.
 fn lossy_startup(flow: &mut Flow, losses: u64, in_flight: f64) -> State {
     flow.round(RATE, in_flight);
+    flow.recover();
     (1..=losses).for_each(|n| flow.lose(1000 * n, in_flight));
     let lost_since = 1000 * losses;
     let sample = RateSample { in_recovery: true, lost_since, ..flow.sample(2.0 * RATE, in_flight) };
@@ -375,6 +382,7 @@ fn the_bound_of_a_probe_is_at_least_70_percent_of_the_bdp() {
 /// In [`State::Down`] after a probe with excessive loss at 125 segments in flight.
 fn bounded() -> Flow {
     let mut flow = Flow::probing();
+    flow.recover();
     flow.lose(3000, 1.25 * BDP);
     flow
 }
@@ -520,6 +528,7 @@ fn the_end_of_recovery_restores_the_window() {
 fn spurious_losses_are_undone() {
     let mut flow = Flow::cruising();
     flow.round(RATE / 2.0, BDP);
+    flow.recover();
     flow.lose(1000, BDP);
     let before = flow.bbr.window;
     flow.round(RATE / 2.0, BDP);

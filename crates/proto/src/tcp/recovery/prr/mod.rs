@@ -11,7 +11,7 @@ use alloc::boxed::Box;
 
 use lasthop_base::{Duration, Time};
 
-use self::probe::{SLACK, TailLossProbe};
+use self::probe::TailLossProbe;
 use self::reduction::Reduction;
 use self::undo::Undo;
 use super::{LossReport, LossStage, Recovery};
@@ -400,7 +400,7 @@ impl Prr {
         let found = self.detector.detect(&context, &mut tcp.records.segments);
         match found.look_again {
             Some(at) => {
-                let due = tcp.settings.expiry(now, at.since(now) + SLACK);
+                let due = tcp.settings.expiry(now, at.since(now) + tcp.settings.timer_allowance());
                 tcp.timers.set(Timer::Reordering, due);
             }
             None => tcp.timers.stop(Timer::Reordering),
@@ -442,7 +442,7 @@ impl Prr {
         if !tcp.governs_recovery() {
             tcp.window_mut().set_cwnd(before.cwnd());
         }
-        Reduction::new(prior, target)
+        Reduction::new(prior, target, tcp.settings.kernel.banks_deliveries())
     }
 
     /// Ends the stage: all data outstanding at its start are acknowledged, or its reduction was undone.

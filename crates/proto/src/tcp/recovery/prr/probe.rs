@@ -1,7 +1,7 @@
 //! Tail loss probes (RFC 8985 section 7): no later segment reveals the loss of the last segment of a flight,
 //! so a probe is sent before the retransmission timer expires.
 
-use lasthop_base::{Duration, Time};
+use lasthop_base::Time;
 
 use super::{News, Prr, Stage, Undo};
 use crate::component::Out;
@@ -9,9 +9,6 @@ use crate::packet::{Segment, SeqNum};
 use crate::tcp::reaction::{Evidence, Hole};
 use crate::tcp::state::SenderState;
 use crate::tcp::timers::Timer;
-
-/// Linux's allowance for timer delay in recovery timers.
-pub(super) const SLACK: Duration = Duration::from_millis(2);
 
 /// A probe not yet acknowledged.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +29,7 @@ impl Prr {
         };
         // The receiver may delay the acknowledgement of a single segment.
         let alone = Self::in_flight(tcp) == 1;
-        let timeout = srtt * 2 + if alone { tcp.settings.rto_min } else { SLACK };
+        let timeout = srtt * 2 + if alone { tcp.settings.rto_min } else { tcp.settings.timer_allowance() };
         let latest = tcp.timers.deadline(Timer::Retransmission);
         let due = tcp.settings.expiry(now, timeout);
         tcp.timers.set(Timer::Probe, due.min(latest));

@@ -11,11 +11,13 @@ pub(super) struct Reduction {
     delivered: u32,
     /// Sent since.
     out: u32,
+    /// Whether what was delivered and not sent for counts, too, while acknowledgements reveal losses.
+    banks: bool,
 }
 
 impl Reduction {
-    pub(super) fn new(prior_cwnd: u32, ssthresh: u32) -> Reduction {
-        Reduction { prior_cwnd, ssthresh, delivered: 0, out: 0 }
+    pub(super) fn new(prior_cwnd: u32, ssthresh: u32, banks: bool) -> Reduction {
+        Reduction { prior_cwnd, ssthresh, delivered: 0, out: 0, banks }
     }
 
     /// The window to come to.
@@ -45,7 +47,8 @@ impl Reduction {
             share.saturating_sub(self.out)
         } else {
             // Slow start up to the threshold while acknowledgements reveal no further loss.
-            let slow_start = self.delivered.saturating_sub(self.out).max(delivered) + u32::from(advances);
+            let banked = if self.banks || advances { self.delivered.saturating_sub(self.out) } else { 0 };
+            let slow_start = banked.max(delivered) + u32::from(advances);
             slow_start.min(self.ssthresh - in_flight)
         };
         // The first retransmission is always allowed.
@@ -72,7 +75,7 @@ mod tests {
     /// other acknowledgement releases a segment.
     #[test]
     fn the_rfcs_example_of_a_single_loss() {
-        let mut reduction = Reduction::new(20, 10);
+        let mut reduction = Reduction::new(20, 10, true);
         // The third duplicate starts recovery; limited transmit has replaced the first two delivered
         // segments.
         let mut in_flight = 20;
@@ -86,7 +89,7 @@ mod tests {
     /// releases two segments, without a burst, up to the threshold.
     #[test]
     fn the_rfcs_example_of_a_burst_of_losses() {
-        let mut reduction = Reduction::new(20, 10);
+        let mut reduction = Reduction::new(20, 10, true);
         let mut in_flight = 4;
         assert_eq!(reduction.on_delivered(1, in_flight, false), 1);
         reduction.on_sent();
@@ -96,8 +99,22 @@ mod tests {
         assert_eq!(in_flight, 9);
     }
 
+    /// What four acknowledgements delivered while the sender could send nothing leaves with the next one, in Linux 5.15 only if that one
+    /// advances and reveals no loss.
+    #[test]
+    fn deliveries_are_banked_since_linux_5_19() {
+        for (banks, advances, allowed) in
+            [(true, false, 4), (true, true, 5), (false, false, 1), (false, true, 5)]
+        {
+            let mut reduction = Reduction::new(20, 10, banks);
+            (0..4).for_each(|_| _ = reduction.on_delivered(1, 4, advances));
+            reduction.on_sent();
+            assert_eq!(reduction.on_delivered(1, 4, advances), allowed, "{banks} {advances}");
+        }
+    }
+
     #[test]
     fn the_first_retransmission_is_sent_regardless_of_the_flight() {
-        assert_eq!(Reduction::new(100, 50).on_delivered(0, 99, false), 1);
+        assert_eq!(Reduction::new(100, 50, true).on_delivered(0, 99, false), 1);
     }
 }

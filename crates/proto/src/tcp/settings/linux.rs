@@ -1,0 +1,75 @@
+//! What Linux does by its version, and how long it waits.
+
+use lasthop_base::Duration;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Profile, Settings};
+
+/// How long Linux waits for a silent peer: 15 retransmissions from an RTO of 0.2 s on, up to 120 s each (`tcp_retries2`).
+const PATIENCE: Duration = Duration::from_millis(924_600);
+
+/// The same for the first answer: `tcp_syn_retries`, 6, after those that do not back off, each of a second.
+const SYN_PATIENCE_S: u64 = 127;
+
+/// So many timeouts of SYN do not double the RTO, since Linux 6.5 (`tcp_syn_linear_timeouts`; commit ccce324dabfe).
+const LINEAR_SYN_TIMEOUTS: u32 = 4;
+
+/// A Linux, by what has changed in TCP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum Kernel {
+    /// Linux 5.15.
+    #[serde(rename = "linux-5.15")]
+    Linux515,
+    /// Linux 6.18.
+    #[default]
+    #[serde(rename = "linux-6.18")]
+    Linux618,
+}
+
+impl Kernel {
+    pub(super) fn is_default(&self) -> bool {
+        *self == Kernel::default()
+    }
+
+    /// Whether recovery may send what it has not sent of the segments delivered before, also while acknowledgements reveal losses
+    /// (since Linux 5.19; commit 9ad084d66619).
+    pub(in crate::tcp) fn banks_deliveries(self) -> bool {
+        self == Kernel::Linux618
+    }
+}
+
+impl Profile {
+    /// Whether it is a sender of Linux, whatever its congestion control.
+    fn is_linux(self) -> bool {
+        matches!(self, Profile::Linux | Profile::Linux515 | Profile::LinuxBbr | Profile::LinuxBbr3)
+    }
+}
+
+impl Settings {
+    /// How long the peer may be silent; before the connection is open if `opens`.
+    pub(in crate::tcp) fn patience(&self, opens: bool) -> Option<Duration> {
+        let for_syn = SYN_PATIENCE_S + u64::from(self.linear_syn_timeouts());
+        let usual = if opens { Duration::from_secs(for_syn) } else { PATIENCE };
+        self.user_timeout.or(self.profile.is_linux().then_some(usual))
+    }
+
+    /// Whether the RTO doubles at this timeout of SYN, from 1.
+    pub(in crate::tcp) fn backs_off_syn(&self, timeout: u64) -> bool {
+        timeout > u64::from(self.linear_syn_timeouts())
+    }
+
+    fn linear_syn_timeouts(&self) -> u32 {
+        let has = self.profile.is_linux() && self.kernel == Kernel::Linux618;
+        self.syn_linear_timeouts.unwrap_or(if has { LINEAR_SYN_TIMEOUTS } else { 0 })
+    }
+
+    /// The allowance for the delay of other timers in those of probes and reordering: 2 ms since Linux 6.6, two ticks before (commit
+    /// 1c2709cfff1d).
+    pub(in crate::tcp) fn timer_allowance(&self) -> Duration {
+        match self.kernel {
+            Kernel::Linux515 => self.tick * 2,
+            Kernel::Linux618 => Duration::from_millis(2),
+        }
+    }
+}
