@@ -108,7 +108,7 @@ def test_the_words_all_and_lists_stand_for_arms(command: Command) -> None:
         command(*QUICK, "--sender", "all", "--scheme", "all", "--runs", "1:1", "--json").stdout
     )
     every = found["results"] + found["refused"]
-    assert len(every) == 11 * len(lasthop.schemes())
+    assert len(every) == 12 * len(lasthop.schemes())
     assert {"linux", "linux-bbr", "freebsd", "linux-veno"} <= {arm["sender"] for arm in every}
     assert _split("none, {n = 255, k = 131, t = 18},'a,b'") == ["none", "{n = 255, k = 131, t = 18}", "'a,b'"]
     axis = ("--axis", "tcp.packet_size={from = '500 B', to = '1500 B', step = '500 B'}")

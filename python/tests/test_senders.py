@@ -71,7 +71,10 @@ def test_a_run_has_its_sender_and_a_label() -> None:
     [
         (["linux-bbrr"], ['--sender: found "linux-bbrr"', 'did you mean "linux-bbr"?']),
         (["linux", "linux-bbrr"], ['--sender: found "linux-bbrr"', 'did you mean "linux-bbr"?']),
-        (["nosuch"], ['--sender: found "nosuch", expected "linux-reno"', '"rfc", "linux", "linux-5.15", "linux-bbr"']),
+        (
+            ["nosuch"],
+            ['--sender: found "nosuch", expected "linux-reno"', '"rfc", "linux", "linux-5.15", "linux-bbr"'],
+        ),
     ],
 )
 def test_an_unknown_sender_names_the_option(
