@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from lasthop.papers.paper import Experiment, Settings
 from lasthop.papers.splitting.digitised import printed
 from lasthop.papers.splitting.network import (
+    FURTHER,
     RATES,
     SENDERS,
     SPLIT,
@@ -27,6 +28,10 @@ PATH, SENDER, QUEUE = "path", "sender", "queue"
 
 GRIDS = {rate: f"segments-{rate}" for rate in RATES}
 """The experiments of one segment, by rate in Mb/s."""
+
+
+OTHERS = f"others-{RATES[0]}"
+"""The experiment of one segment of 10 Mb/s with further controls."""
 
 
 def _paths(figure: str) -> list[Path]:
@@ -53,6 +58,7 @@ REMEDIES: dict[str, Settings] = {
 
 PATHS: dict[str, list[Path]] = {
     **{name: segments(rate) for rate, name in GRIDS.items()},
+    OTHERS: segments(RATES[0]),
     **{name: [path] for name, path in MARQUEE.items()},
     **RUNNING,
 }
@@ -73,6 +79,8 @@ def _sweep(name: str, queue: str = "red", *, offload: bool = True) -> Settings:
     for rate, grid in GRIDS.items():
         if name == grid:
             return swept(segments(rate), queue, offload=offload)
+    if name == OTHERS:
+        return swept(segments(RATES[0]), queue, offload=offload)
     if name in MARQUEE:
         return swept([MARQUEE[name]], queue, offload=offload)
     return swept(RUNNING[name], queue, offload=offload)
@@ -80,7 +88,9 @@ def _sweep(name: str, queue: str = "red", *, offload: bool = True) -> Settings:
 
 def sweeps(queue: str = "red", *, offload: bool = True) -> dict[str, Settings]:
     """Return the settings of a reading, by experiment."""
-    found = {name: _sweep(name, queue, offload=offload) for name in (*GRIDS.values(), *MARQUEE, *RUNNING)}
+    found = {
+        name: _sweep(name, queue, offload=offload) for name in (*GRIDS.values(), OTHERS, *MARQUEE, *RUNNING)
+    }
     if queue == "red":
         found |= {name: swept_queues(path, offload=offload) for name, path in QUEUED.items()}
     return found
@@ -103,6 +113,16 @@ EXPERIMENTS = (
             file="one",
         )
         for rate, name in GRIDS.items()
+    ),
+    _downloads(
+        OTHERS,
+        {PATH: _LINK, SENDER: _SENDER},
+        4,
+        30,
+        _sweep(OTHERS),
+        senders(*FURTHER),
+        response((Segment(1, 0, RATES[0]),)),
+        file="one",
     ),
     *(
         _downloads(

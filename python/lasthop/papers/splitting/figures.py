@@ -16,10 +16,19 @@ from lasthop.core.units import Scale
 from lasthop.papers.evidence import Evidence
 from lasthop.papers.paper import Plot
 from lasthop.papers.splitting.digitised import printed
-from lasthop.papers.splitting.experiments import GRIDS, MARQUEE, OURS, QUEUED, REMEDIES, RUNNING, SENDER
+from lasthop.papers.splitting.experiments import (
+    GRIDS,
+    MARQUEE,
+    OTHERS,
+    OURS,
+    QUEUED,
+    REMEDIES,
+    RUNNING,
+    SENDER,
+)
 from lasthop.papers.splitting.findings import (
+    cells,
     downloaded,
-    grid,
     median,
     of_queue,
     of_segment,
@@ -27,9 +36,11 @@ from lasthop.papers.splitting.findings import (
     settings_of,
     throughput,
 )
+from lasthop.papers.splitting.heuristic import Grid
 from lasthop.papers.splitting.network import (
     CONTROLS,
     DELAYS,
+    FURTHER,
     LOSSES,
     QUEUES,
     RATES,
@@ -201,22 +212,65 @@ def _figure_4(evidence: Evidence) -> DataFigure:
 
 
 def _gain(evidence: Evidence) -> DataFigure:
-    panels, rate = [], 20
-    for control in OURS:
-        cells = grid(evidence, control)[RATES.index(rate)]
-        ours: list[list[Estimate | None]] = []
-        for delay in range(1, len(DELAYS)):
-            row: list[Estimate | None] = []
-            for loss in range(1, len(LOSSES)):
-                split = np.minimum(cells[delay, 0], cells[0, loss])
-                row.append(_median(split / cells[delay, loss]))
-            ours.append(row)
-        rows, columns = [f"{delay} ms" for delay in DELAYS[1:]], [f"{loss} %" for loss in LOSSES[1:]]
-        paper = [[None] * len(columns) for _ in rows]
-        panels.append(_Panel(CONTROLS[control], rows, columns, ours, paper))
-    figure = _heat(panels, "loss next to one end", "delay of the rest", "gain by a split", _times, _MOST, 3)
+    panels, rate = [], RATES[0]
+    titles = {control: CONTROLS[control] for control in OURS}
+    titles |= {control: title for control, (_, title) in FURTHER.items()}
+    for control, title in titles.items():
+        found = cells(evidence, GRIDS[rate] if control in OURS else OTHERS, control)
+        ours = [[_median(_split_of(found[delay], found[0], loss)) for loss in _LOSSY] for delay in _FAR]
+        name = _PRINTED_AS.get(control, control)
+        known = [
+            [printed("4").get((name, "one", "red", (Segment(delay, loss, rate),))) for loss in LOSSES]
+            for delay in DELAYS
+        ]
+        cell = np.asarray([[np.nan if each is None else each for each in row] for row in known])
+        paper = [
+            [
+                None if np.isnan(cell).any() else float(_split_of(cell[delay], cell[0], loss))
+                for loss in _LOSSY
+            ]
+            for delay in _FAR
+        ]
+        rows, columns = [f"{DELAYS[delay]} ms" for delay in _FAR], [f"{LOSSES[loss]} %" for loss in _LOSSY]
+        panels.append(_Panel(title, rows, columns, ours, paper))
+    return _heat(
+        panels,
+        "loss next to one end",
+        "delay of the rest",
+        "times as fast with a split, by the heuristic",
+        _times,
+        _MOST,
+        3,
+    )
+
+
+_FAR, _LOSSY = range(1, len(DELAYS)), range(1, len(LOSSES))
+"""The places of all delays but the least, and of all losses but none."""
+
+_PRINTED_AS = {"cubic-5.15": "cubic"}
+"""The controls of the paper that further ones have."""
+
+
+def _split_of(far: Grid, near: Grid, loss: int) -> Grid:
+    """Return the gain by a split, from the throughputs by loss of a long segment and of one that loses."""
+    gain: Grid = np.minimum(far[0], near[loss]) / far[loss]
+    return gain
+
+
+def _kernels(evidence: Evidence) -> DataFigure:
+    today, old = (
+        cells(evidence, name, control)
+        for name, control in ((GRIDS[RATES[0]], "cubic"), (OTHERS, "cubic-5.15"))
+    )
+    rows, columns = [f"{delay} ms" for delay in DELAYS], [f"{loss} %" for loss in LOSSES]
+    ours = [
+        [_median(today[delay, loss, : old.shape[-1]] / old[delay, loss]) for loss in range(len(LOSSES))]
+        for delay in range(len(DELAYS))
+    ]
+    panel = _Panel("CUBIC of Linux 6.18", rows, columns, ours, [[None] * len(columns) for _ in rows])
+    figure = _heat([panel], "loss", "delay", "", _share, _MOST, 1)
     figure.suptitle(
-        "times as fast with a split, by the heuristic", x=0.01, ha="left", fontsize=8.5, color=_style.QUIET
+        "throughput, beside the rules of 5.15", x=0.01, ha="left", fontsize=8.5, color=_style.QUIET
     )
     return figure
 
@@ -356,10 +410,20 @@ FIGURES = (
     ),
     Plot(
         "gain",
-        "Splits, 2026: the gain of a proxy next to the losses, at 20 Mb/s",
-        _GRID,
+        "Splits, 2026: the gain of a proxy next to the losses, at 10 Mb/s",
+        (GRIDS[RATES[0]], OTHERS),
         _gain,
-        "By the heuristic: losses on a segment of 1 ms, all other delay on one without losses.",
+        (
+            "By the heuristic, also from the printed cells: losses on a segment of 1 ms, all other delay on "
+            "one without losses. The paper's CUBIC is that of Linux 5.15."
+        ),
+    ),
+    Plot(
+        "kernels",
+        "Today's CUBIC beside the rules of Linux 5.15, one segment of 10 Mb/s",
+        (GRIDS[RATES[0]], OTHERS),
+        _kernels,
+        "Over the same losses. The paper's kernel is 5.15; what differs is in the report on splitting.",
     ),
     Plot(
         "7",

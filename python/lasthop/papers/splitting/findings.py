@@ -30,13 +30,13 @@ from lasthop.papers.splitting.network import (
     LOSSES,
     QUEUES,
     RATES,
-    SENDERS,
     SIZE,
     SPLIT,
     TIME,
     Path,
     Segment,
     bottleneck,
+    sender,
 )
 from lasthop.papers.verdicts import (
     ABOUT,
@@ -73,7 +73,7 @@ def throughput(
 ) -> Sample:
     """Return the throughput of each download in bits per second; NaN for one that did not end."""
     sweep = evidence.sweep(experiment)
-    at = {axis: sweep.values(axis)[place], SENDER: SENDERS[control]}
+    at = {axis: sweep.values(axis)[place], SENDER: sender(control)}
     return 8.0 * downloaded(evidence, experiment) / sweep.sample(TIME, scheme, at)
 
 
@@ -97,17 +97,18 @@ def _middle(sample: Sample) -> float:
     return float(np.median(np.nan_to_num(sample)))
 
 
+def cells(evidence: Evidence, experiment: str, control: str) -> Grid:
+    """Return the throughputs of an experiment of one segment in Mb/s by delay, loss and run."""
+    found = [throughput(evidence, experiment, place, control) for place in range(len(PATHS[experiment]))]
+    return np.asarray(found).reshape(len(DELAYS), len(LOSSES), -1) / 1e6
+
+
 def grid(evidence: Evidence, control: str) -> Grid:
     """Return the throughputs of one segment in Mb/s by rate, delay, loss and run.
 
     NaN is a download that did not end in time. The rates have as many runs as the one with the fewest.
     """
-    found = []
-    for rate in RATES:
-        cells = [
-            throughput(evidence, GRIDS[rate], place, control) for place in range(len(PATHS[GRIDS[rate]]))
-        ]
-        found.append(np.asarray(cells).reshape(len(DELAYS), len(LOSSES), -1) / 1e6)
+    found = [cells(evidence, GRIDS[rate], control) for rate in RATES]
     fewest = min(runs.shape[-1] for runs in found)
     return np.asarray([runs[..., :fewest] for runs in found])
 

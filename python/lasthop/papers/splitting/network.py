@@ -24,6 +24,13 @@ CONTROLS = {"cubic": "CUBIC", "bbr1": "BBRv1", "bbr2": "BBRv2", "bbr3": "BBRv3"}
 SENDERS = {"cubic": "linux", "bbr1": "linux-bbr", "bbr3": "linux-bbr3"}
 """Our senders: BBRv2 is not one of them."""
 
+FURTHER = {
+    "cubic-5.15": ("linux-5.15", "CUBIC of Linux 5.15"),
+    "reno": ("linux-reno", "Reno"),
+    "prague": ("linux-prague", "Prague"),
+}
+"""Senders and titles of further controls, which the paper has not but for the rules of its kernel."""
+
 SPLIT = "i-tcp@router"
 """The scheme of the proxy at the router."""
 
@@ -159,9 +166,14 @@ def swept_queues(path: Path, *, offload: bool = True) -> Settings:
     return {"sweep.link": [links(path, queue, offload=offload) for queue in QUEUES]}
 
 
+def sender(control: str) -> str:
+    """Return our sender with a control."""
+    return SENDERS[control] if control in SENDERS else FURTHER[control][0]
+
+
 def senders(*controls: str) -> Settings:
     """Return the sweep of the senders."""
-    return {"sweep.sender": [SENDERS[control] for control in controls]}
+    return {"sweep.sender": [sender(control) for control in controls]}
 
 
 def response(path: Path, seconds: int = SECONDS) -> Settings:
