@@ -130,7 +130,10 @@ fn htb_parameters(rate: u64) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use lasthop_base::BitRate;
+    use lasthop_testing::namespace;
 
     use super::*;
 
@@ -173,5 +176,40 @@ mod tests {
              0c000200a025260000000000\
              0800100001000000"
         );
+    }
+
+    /// Those that this kernel has: many have some of them.
+    #[test]
+    fn kernels_take_and_return_them() {
+        if !namespace::is_inside("kernel::qdisc::tests::kernels_take_and_return_them") {
+            return;
+        }
+        let run = |program: &str, arguments: &str| {
+            let output = Command::new(program).args(arguments.split(' ')).output().ok()?;
+            output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+        };
+        run("ip", "link set lo up").expect("ip runs");
+        for (queue, expected) in [
+            (QueueDiscipline::DropTail, &["htb 1: root", "default 0x1"][..]),
+            (QueueDiscipline::FqCodel, &["htb 1: root", "fq_codel", "parent 1:1", "ecn"]),
+            (QueueDiscipline::Cake, &["cake 1: root", "bandwidth 20Mbit", "ack-filter"]),
+        ] {
+            match qdisc(queue).install(1) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    println!("skipped: {error}");
+                    continue;
+                }
+                Err(error) => panic!("{queue:?}: {error}"),
+            }
+            let Some(shown) = run("tc", "qdisc show dev lo") else {
+                return println!("skipped: there is no tc here");
+            };
+            assert!(expected.iter().all(|part| shown.contains(part)), "{shown}");
+            println!("{queue:?}: {shown}");
+            qdisc(queue).remove(1).expect("a socket");
+            let left = run("tc", "qdisc show dev lo").expect("tc runs");
+            assert!(!left.contains(" 1: root"), "{left}");
+        }
     }
 }

@@ -310,10 +310,15 @@ impl World {
             Place::Bump(side) => {
                 let ends = if side == FIXED { [HOST, RADIO] } else { [RADIO, HOST] };
                 let frame = [&ends.concat()[..], &[8, 0], &bytes].concat();
+                let is_damaged = IpPacket::parse(&bytes).is_ok_and(|packet| {
+                    packet.tcp().is_some() && packet.transport_checksum() == Checksum::Wrong
+                });
                 self.pass(|bump, now, admitting, left| {
                     bump.receive(now, &frame, admitting, &mut |direction, frame| {
                         left.push((direction, frame.to_vec()))
                     });
+                    let direction = if side == FIXED { Direction::ToRadio } else { Direction::FromRadio };
+                    assert!(!is_damaged || *left == [(direction, frame)], "what is damaged passes as it is");
                 });
                 if self.bump.is_none() {
                     self.travel(1 - side, Place::Host(1 - side), bytes);
