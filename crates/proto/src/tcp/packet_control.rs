@@ -260,23 +260,24 @@ impl PacketControl {
         self.in_flight = self.in_flight.saturating_sub(lost);
         self.newly_lost += lost;
         self.lost += self.packet_count(lost);
+        let flight = self.window().cwnd() as u32;
+        let mut loss = Loss { now, flight, rwnd: u32::MAX, again: false, max: self.max() };
         if !self.is_reduced_after(sent) {
             self.reduced = Some(now);
-            let flight = self.window().cwnd() as u32;
-            let mut loss = Loss { now, flight, rwnd: u32::MAX, again: false, max: self.max() };
             match sign {
                 Sign::Lost(_) => self.control.on_loss(&loss, None),
                 Sign::Mark => self.control.on_mark(&loss, None),
             }
-            if is_persistent {
-                self.is_persistent = true;
-                loss.again = true;
-                self.control.on_timeout(&loss, None);
-                if self.limit == Limit::Model {
-                    // As recovery of TCP does for it: what is in flight, and one packet.
-                    let window = self.in_flight as f64 + self.window().mss();
-                    self.control.window_mut().set_cwnd(window);
-                }
+        }
+        // Also if the window was reduced after the packets were sent (RFC 9002 section 7.6.2).
+        if is_persistent {
+            self.is_persistent = true;
+            loss.again = true;
+            self.control.on_timeout(&loss, None);
+            if self.limit == Limit::Model {
+                // As recovery of TCP does for it: what is in flight, and one packet.
+                let window = self.in_flight as f64 + self.window().mss();
+                self.control.window_mut().set_cwnd(window);
             }
         }
         let Some(index) = self.batch(sent).filter(|_| lost > 0) else { return };
@@ -432,7 +433,8 @@ mod tests {
         assert_eq!(path.packets(), 1);
     }
 
-    /// Persistent losses leave what is in flight, nothing here, and one packet, to a model of the path, too.
+    /// Persistent losses leave what is in flight, nothing here, and one packet, to a model of the path, too, and also if a loss of
+    /// packets sent at the same time has reduced the window before.
     #[test]
     fn persistent_losses_leave_one_packet() {
         for congestion in [Congestion::Reno, Congestion::Cubic, Congestion::Bbr, Congestion::Bbr3] {
@@ -441,6 +443,9 @@ mod tests {
             assert!(path.packets() > 30, "{congestion:?}");
             let (now, sent) = (path.now, path.flying[path.flying.len() - 1].0);
             let bytes = path.flying.len() as u64 * u64::from(PACKET);
+            // A first loss has reduced the window.
+            path.control.on_congestion(now, path.flying[0].0, Sign::Lost(PACKET.into()), false);
+            let bytes = bytes - u64::from(PACKET);
             path.control.on_congestion(now + Duration::from_secs(1), sent, Sign::Lost(bytes), true);
             assert_eq!(path.packets(), 1, "{congestion:?}");
         }
