@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import math
 import re
+import statistics
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -80,6 +81,38 @@ channel.frame-loss.loss = 0.01
 rate = "100 Mbps"
 channel = "perfect"
 """
+# The path of the authors of Sidekick: an upload over a lossy last hop.
+UPLOAD = """
+limit = "300 s"
+[transfer]
+size = "10 MB"
+from = "mobile"
+to = "fixed"
+[wired]
+rate = "10 Mbps"
+delay = "25 ms"
+queue = "43 packets"
+[radio]
+rate = "100 Mbps"
+delay = "1 ms"
+channel.frame-loss.loss = 0.01
+[scheme.sidekick]
+reader = "source"
+directions = "both"
+every = 1000
+wait = "30 ms"
+threshold = 10
+"""
+DIVISIONS = (
+    ("quinn-cubic", "basic"),
+    ("quinn-cubic", "sidekick"),
+    ("quinn-pacubic", "basic"),
+    ("quinn-pacubic", "sidekick"),
+    ("linux", "basic"),
+    ("linux", "i-tcp"),
+)
+SIZES = ("1 MB", "4 MB", "10 MB")
+RARE = ((2, "25 ms"), (1000, "25 ms"), (1000, "50 ms"), (1000, "200 ms"))
 ACKNOWLEDGEMENTS = ((1, "25 ms"), (2, "25 ms"), (10, "25 ms"), (1000, "25 ms"), (1000, "60 ms"))
 PAIRS = (
     ("linux", "quinn-cubic"),
@@ -224,6 +257,48 @@ def ways_back(loss: str = "1 %", runs: int = RUNS) -> list[str]:
     return rows
 
 
+def divisions(runs: int = RUNS) -> list[str]:
+    """Return a row for each sender and scheme on the authors' upload: its goodput at each size."""
+    rows = []
+    for sender, scheme in DIVISIONS:
+        cells = []
+        for size in SIZES:
+            scenario = Scenario.parse(UPLOAD, "upload.toml").with_({"sender": sender, "transfer.size": size})
+            found = [scenario.with_({"schemes": [scheme]}).run(scheme, run=run) for run in range(runs)]
+            rates = [each.metrics[METRIC] / 1e6 for each in found]
+            cells.append(f"{statistics.median(rates):.2f}")
+        rows.append(row([f"`{sender}`", f"`{scheme}`", *cells]))
+    return rows
+
+
+def rare(runs: int = RUNS) -> list[str]:
+    """Return a row for each frequency of acknowledgements: goodput without and with quACKs for the window."""
+    path = Scenario.parse(UPLOAD, "download.toml").with_(
+        {
+            "transfer": {"size": "10 MB"},
+            "sender": "quinn-cubic",
+            "radio.channel": "perfect",
+            "scheme.sidekick.moves_window": True,
+            "scheme.sidekick.wait": "15 ms",
+            "scheme.sidekick.threshold": 20,
+        }
+    )
+    rows = []
+    for every, delay in RARE:
+        scenario = path.with_({"quic.ack_every": every, "quic.ack_delay": delay})
+        cells = []
+        for scheme in ("basic", "sidekick"):
+            found = [
+                scenario.with_({"schemes": [scheme]}).run(scheme, run=run).metrics for run in range(runs)
+            ]
+            rate, packets, acks = (
+                sum(run[name] for run in found) for name in (METRIC, "segments_sent", "acks_sent")
+            )
+            cells.append(f"{rate / runs / 1e6:.2f} ({packets / acks:.0f})")
+        rows.append(row([f"{every}, {delay}", *cells]))
+    return rows
+
+
 def acknowledgements(runs: int = RUNS) -> list[str]:
     """Return a row for each frequency of acknowledgements: goodput, and packets for each acknowledgement."""
     cell = Scenario.parse(CELL, "cell.toml").with_({"link.ap-MH1.drop.down": 0})
@@ -303,6 +378,8 @@ TABLES: dict[str, Callable[..., list[str]]] = {
     "remedies": remedies,
     "thresholds": thresholds,
     "ways back": ways_back,
+    "divisions": divisions,
+    "rare": rare,
     "acknowledgements": acknowledgements,
     "observers": observers,
     "beside": beside,
@@ -325,9 +402,13 @@ def main() -> None:
     """Write the tables into the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=RUNS)
-    runs = parser.parse_args().runs
+    parser.add_argument("--table", action="append", choices=TABLES, help="only this; may be repeated")
+    asked = parser.parse_args()
+    runs = asked.runs
     texts = {page: page.read_text(encoding="utf-8") for page in PAGES}
     for name, table in TABLES.items():
+        if name not in (asked.table or TABLES):
+            continue
         rows = "".join(f"{row}\n" for row in table(runs=runs))
         for page, text in texts.items():
             texts[page] = _table(name).sub(lambda found, rows=rows: found[1] + rows, text)

@@ -652,6 +652,7 @@ pub(crate) fn try_scenario(number: u64) -> bool {
             series: number.is_multiple_of(2),
             delays: false,
             pcap: None,
+            qlog: false,
         };
         let mut polls = 0;
         let result = scenario.run_while(scheme, 1, run, observe, |_| {

@@ -28,8 +28,7 @@ use crate::application::SERVER_FLIGHT;
 ///
 /// The destination of a transfer is the client: it connects at the start, and the source, which is the server, sends the
 /// data on one stream. An application has one connection with a stream for each request, at most 100 of them at a time; so has a
-/// shell for each keystroke, though SSH has one for all, on which a loss delays what follows as over TCP. Of the
-/// responses that are ready, the server sends that to the earliest request first (RFC 9218 section 10). What was lost delays
+/// shell for each keystroke, unless `one_stream` is set. Of the responses that are ready, the server sends that to the earliest request first (RFC 9218 section 10). What was lost delays
 /// no other stream. While the user thinks, the client sends a packet every 15 s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
@@ -63,6 +62,9 @@ pub struct Settings {
     /// Whether an earlier session is resumed, without certificates: the client's first requests leave with its first packets
     /// (0-RTT, RFC 9001 section 4.6), and the server answers at once. Transfers start as without.
     pub zero_rtt: bool,
+    /// Whether an application has one stream for all of its requests, as a shell of SSH has: a loss then delays what follows, as
+    /// over TCP.
+    pub one_stream: bool,
 }
 
 impl Settings {
@@ -143,6 +145,7 @@ impl Default for Settings {
             tick: Duration::ZERO,
             handshake: SERVER_FLIGHT,
             zero_rtt: false,
+            one_stream: false,
         }
     }
 }

@@ -5,13 +5,14 @@
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::fmt;
 
 use lasthop_base::{Stream, Streams};
 
 use crate::application;
-use crate::component::Component;
-use crate::packet::{FlowId, Handle};
+use crate::component::{Component, Signal};
+use crate::packet::{FlowId, Handle, Packet};
 use crate::quic;
 use crate::tcp::{Connection, Transfer};
 
@@ -45,8 +46,42 @@ pub struct Sender {
     pub how: Option<&'static str>,
 }
 
+/// Takes the log of a stack, if it keeps one.
+pub trait Log: fmt::Debug + Send + Sync {
+    /// Appends text.
+    fn write(&self, text: &[u8]);
+}
+
+/// What a scheme adds at the source of packets, below its stack: it knows each one that leaves, and learns from agents on the way
+/// what has become of it.
+pub trait Sidecar: fmt::Debug + Send {
+    /// A packet leaves.
+    fn on_sent(&mut self, packet: &Packet);
+
+    /// An agent that sends reports has emitted a signal. The source's packets have this flow.
+    fn on_signal(&mut self, flow: FlowId, signal: &Signal);
+
+    /// A control message has arrived. Appends to `fates` what it tells of packets, in the order in which they left.
+    fn on_report(&mut self, packet: &Packet, fates: &mut Vec<(Packet, Fate)>);
+
+    /// Whether what has arrived at an agent counts as acknowledged for the window.
+    fn moves_window(&self) -> bool;
+}
+
+/// What an agent reports of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It has arrived at the agent.
+    Arrived,
+    /// It was lost on the way there, and is to be sent again.
+    Missing,
+}
+
+/// Makes the [sidecar](Sidecar) of each end.
+pub type MakeSidecar<'a> = dyn Fn() -> Box<dyn Sidecar> + Send + Sync + 'a;
+
 /// A connection for which a [`Stack`] builds the ends.
-#[derive(Debug)]
+#[allow(missing_debug_implementations, reason = "it has a function")]
 pub struct StackFlow<'a> {
     /// The hosts and the flow. An application's source is the client.
     pub connection: Connection,
@@ -58,6 +93,10 @@ pub struct StackFlow<'a> {
     pub random: Stream,
     /// The bytes of the packets in the network.
     pub contents: Arc<dyn Contents>,
+    /// Where the source of a transfer, or the server of an application, writes its qlog.
+    pub log: Option<Arc<dyn Log>>,
+    /// What a scheme adds at both ends, as sources of their packets.
+    pub sidecar: Option<&'a MakeSidecar<'a>>,
 }
 
 /// An application over a connection, whose requests have a stream each.

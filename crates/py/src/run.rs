@@ -43,6 +43,9 @@ use crate::metric::metric_name;
 ///     Metrics of each application, by name.
 /// counters : dict of str to dict of str to int
 ///     The counters of each agent that has some, by the name that `agents` uses.
+/// qlogs : dict of str to str
+///     The qlog of each connection and application over QUIC, by name: a JSON text sequence, as its library writes it. Empty if the
+///     run was made without ``qlog=True``.
 /// recorded_rows : int
 ///     Number of rows in its traces and series, each about 100 bytes in memory.
 #[pyclass(frozen, module = "lasthop._lasthop")]
@@ -116,6 +119,11 @@ impl Run {
     #[getter]
     fn run(&self) -> u64 {
         self.run.run
+    }
+
+    #[getter]
+    fn qlogs(&self) -> BTreeMap<&str, &str> {
+        self.run.qlogs.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect()
     }
 
     #[getter]

@@ -1120,6 +1120,8 @@ impl Scenario {
     ///     Whether to record the delays of packets, for `Run.delays`.
     /// pcap : str or os.PathLike, optional
     ///     Path of a pcapng file to write, captured at the source and at base stations.
+    /// qlog : bool, default False
+    ///     Whether to keep the qlogs of connections and applications over QUIC, for `Run.qlogs`.
     /// progress : Callable[[float], object], optional
     ///     Called with the simulated time in seconds, ten times a second during the run.
     ///
@@ -1138,7 +1140,8 @@ impl Scenario {
     /// PythonSchemeError
     ///     If a callback of a scheme written in Python raised an exception, which is the cause.
     #[pyo3(signature = (
-        scheme = None, *, seed = 1, run = 0, trace = false, series = false, delays = false, pcap = None, progress = None
+        scheme = None, *, seed = 1, run = 0, trace = false, series = false, delays = false, pcap = None, qlog = false,
+        progress = None
     ))]
     #[allow(clippy::too_many_arguments, reason = "they have names in Python")]
     fn run(
@@ -1151,6 +1154,7 @@ impl Scenario {
         series: bool,
         delays: bool,
         pcap: Option<PathBuf>,
+        qlog: bool,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Run> {
         let (name, of_python) = match scheme.map(PythonScheme::from_object).transpose()? {
@@ -1171,7 +1175,7 @@ impl Scenario {
             false => SharedSetup::new(scenario.clone(), &name),
         });
         let set_up = set_up.map_err(|error| scenario_error(py, &error))?;
-        let observe = Observe { trace, series, delays, pcap: pcap.as_deref() };
+        let observe = Observe { trace, series, delays, pcap: pcap.as_deref(), qlog };
         let mut watch = Watch::new(progress);
         let result =
             py.detach(|| set_up.get().run_recorded(seed, run, observe, &mut |now| watch.keeps_going(now)));

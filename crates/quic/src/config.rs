@@ -1,21 +1,25 @@
 //! The configuration of quinn's endpoints.
 
+use std::io::{self, Write};
 use std::sync::Arc;
 
-use lasthop_base::{Duration, Stream};
+use lasthop_base::{Duration, Stream, Time};
 use lasthop_proto::FlowId;
 use lasthop_proto::quic::Settings;
-use lasthop_proto::stack::{Sender, StackFlow};
+use lasthop_proto::stack::{Log, Sender, StackFlow};
 use lasthop_proto::tcp::Congestion;
 use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
 use quinn_proto::{
-    AckFrequencyConfig, ClientConfig, Endpoint, EndpointConfig, MtuDiscoveryConfig, ServerConfig,
-    TransportConfig, VarInt,
+    AckFrequencyConfig, ClientConfig, Endpoint, EndpointConfig, MtuDiscoveryConfig, QlogConfig, QlogStream,
+    ServerConfig, TransportConfig, VarInt,
 };
 
+use crate::clock;
+use crate::division::{Dividing, Division};
 use crate::ids::SequentialIds;
 use crate::linux::Linux;
 use crate::meter::{Metering, RoundTrips};
+use crate::pacubic::PacubicConfig;
 use crate::sizes;
 
 /// A connection without packets for this long is given up: quinn's default.
@@ -37,18 +41,22 @@ pub(crate) enum Control {
     Cubic,
     /// quinn's: after that of Google's QUIC.
     Bbr,
+    /// CUBIC with constants for losses that a scheme's agent on the way reports.
+    Pacubic,
     /// That of this workspace's TCP, with the constants of Linux.
     Linux(Congestion),
 }
 
+type Factory = Arc<dyn ControllerFactory + Send + Sync>;
+
 /// A sender with a control that no server has in quinn.
-const fn linux(name: &'static str, title: &'static str) -> Sender {
+const fn added(name: &'static str, title: &'static str) -> Sender {
     Sender { name, title, how: None }
 }
 
 impl Control {
     /// The senders with each of them.
-    pub(crate) const SENDERS: [Sender; 7] = [
+    pub(crate) const SENDERS: [Sender; 8] = [
         Sender {
             name: "quinn-cubic",
             title: "CUBIC of quinn, its default",
@@ -64,10 +72,11 @@ impl Control {
             title: "BBR of quinn",
             how: Some("BbrConfig as congestion_controller_factory of quinn's TransportConfig"),
         },
-        linux("quinn-linux-cubic", "CUBIC of Linux over quinn"),
-        linux("quinn-linux-reno", "Reno of Linux over quinn"),
-        linux("quinn-linux-bbr", "BBR of Linux over quinn"),
-        linux("quinn-linux-bbr3", "BBR version 3 of Linux over quinn"),
+        added("quinn-pacubic", "path-aware CUBIC over quinn"),
+        added("quinn-linux-cubic", "CUBIC of Linux over quinn"),
+        added("quinn-linux-reno", "Reno of Linux over quinn"),
+        added("quinn-linux-bbr", "BBR of Linux over quinn"),
+        added("quinn-linux-bbr3", "BBR version 3 of Linux over quinn"),
     ];
 
     /// The control of the sender called `name`; that of quinn's default for an unknown one.
@@ -75,6 +84,7 @@ impl Control {
         match name {
             "quinn-newreno" => Control::NewReno,
             "quinn-bbr" => Control::Bbr,
+            "quinn-pacubic" => Control::Pacubic,
             "quinn-linux-cubic" => Control::Linux(Congestion::Cubic),
             "quinn-linux-reno" => Control::Linux(Congestion::Reno),
             "quinn-linux-bbr" => Control::Linux(Congestion::Bbr),
@@ -88,12 +98,19 @@ impl Control {
         matches!(self, Control::Linux(congestion) if congestion.control().needs_pacing)
     }
 
-    fn factory(self, flow: FlowId) -> Arc<dyn ControllerFactory + Send + Sync> {
-        match self {
+    /// `division` is that of an end at which a scheme has something.
+    fn factory(self, flow: FlowId, division: Option<&Arc<Division>>) -> Factory {
+        let near_share = division.map(|division| Arc::clone(&division.near_share)).unwrap_or_default();
+        let control: Factory = match self {
             Control::NewReno => Arc::new(NewRenoConfig::default()),
             Control::Cubic => Arc::new(CubicConfig::default()),
             Control::Bbr => Arc::new(BbrConfig::default()),
+            Control::Pacubic => Arc::new(PacubicConfig { near_share }),
             Control::Linux(congestion) => Arc::new(Linux { congestion, flow }),
+        };
+        match division {
+            None => control,
+            Some(division) => Arc::new(Dividing { control, division: Arc::clone(division) }),
         }
     }
 }
@@ -104,6 +121,8 @@ pub(crate) struct Local {
     /// How a client connects.
     pub(crate) client: Option<ClientConfig>,
     pub(crate) round_trips: Arc<RoundTrips>,
+    /// If a scheme has something at the end.
+    pub(crate) division: Option<Arc<Division>>,
     /// Whether datagrams leave at the rate of the control.
     pub(crate) is_paced: bool,
 }
@@ -126,8 +145,7 @@ pub(crate) fn seed(random: &mut Stream) -> [u8; 32] {
 
 /// Settings as valid by [`Settings::faults`]: all conversions fit.
 fn transport(
-    control: Control,
-    flow: FlowId,
+    control: Factory,
     settings: &Settings,
     purpose: Use,
     round_trips: &Arc<RoundTrips>,
@@ -138,7 +156,7 @@ fn transport(
         config.max_concurrent_uni_streams(VarInt::from_u32(0));
     }
     let window = VarInt::from_u32(u32::try_from(settings.window.0).unwrap_or(u32::MAX));
-    let metering = Metering { control: control.factory(flow), round_trips: Arc::clone(round_trips) };
+    let metering = Metering { control, round_trips: Arc::clone(round_trips) };
     config.congestion_controller_factory(Arc::new(metering)).packet_threshold(settings.packet_threshold);
     let usual = Settings::default();
     if (settings.ack_every, settings.ack_delay) != (usual.ack_every, usual.ack_delay) {
@@ -179,32 +197,56 @@ fn endpoint(settings: &Settings, end: u8, seed: [u8; 32], server: Option<Arc<Ser
     Endpoint::new(Arc::new(config), server, settings.mtu_discovery, None)
 }
 
+fn division(flow: &StackFlow<'_>) -> Option<Arc<Division>> {
+    flow.sidecar.map(|_| Arc::default())
+}
+
+/// Writes where the flow wants it.
+struct LogWriter(Arc<dyn Log>);
+
+impl Write for LogWriter {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        self.0.write(text);
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The qlog of the flow, if it is kept.
+fn qlog(flow: &StackFlow<'_>) -> Option<QlogStream> {
+    let mut config = QlogConfig::default();
+    config.writer(Box::new(LogWriter(Arc::clone(flow.log.as_ref()?))));
+    config.title(Some(flow.sender.to_owned())).start_time(clock::instant(Time::ZERO));
+    config.into_stream()
+}
+
 /// A server of `flow`.
 pub(crate) fn server(flow: &StackFlow<'_>, purpose: Use, seed: [u8; 32]) -> Local {
     let (settings, control) = (flow.quic, Control::named(flow.sender));
     let mut config = ServerConfig::new(handshake(settings), Arc::new(sizes::Unkeyed));
-    let round_trips = Arc::default();
-    config.transport_config(Arc::new(transport(
-        control,
-        flow.connection.flow,
-        settings,
-        purpose,
-        &round_trips,
-    )));
+    let (round_trips, division) = (Arc::default(), division(flow));
+    let factory = control.factory(flow.connection.flow, division.as_ref());
+    let mut transport = transport(factory, settings, purpose, &round_trips);
+    transport.qlog_stream(qlog(flow));
+    config.transport_config(Arc::new(transport));
     let endpoint = endpoint(settings, 1, seed, Some(Arc::new(config)));
-    Local { endpoint, client: None, round_trips, is_paced: control.has_rate() }
+    Local { endpoint, client: None, round_trips, division, is_paced: control.has_rate() }
 }
 
 /// A client of `flow`.
 pub(crate) fn client(flow: &StackFlow<'_>, purpose: Use, seed: [u8; 32]) -> Local {
     let (settings, control) = (flow.quic, Control::named(flow.sender));
     let mut config = ClientConfig::new(handshake(settings));
-    let round_trips = Arc::default();
-    let mut transport = transport(control, flow.connection.flow, settings, purpose, &round_trips);
+    let (round_trips, division) = (Arc::default(), division(flow));
+    let factory = control.factory(flow.connection.flow, division.as_ref());
+    let mut transport = transport(factory, settings, purpose, &round_trips);
     if purpose == Use::Exchange {
         transport.keep_alive_interval(Some(KEEP_ALIVE));
     }
     config.transport_config(Arc::new(transport));
     let endpoint = endpoint(settings, 2, seed, None);
-    Local { endpoint, client: Some(config), round_trips, is_paced: control.has_rate() }
+    Local { endpoint, client: Some(config), round_trips, division, is_paced: control.has_rate() }
 }

@@ -5,6 +5,8 @@
 //! retransmissions of an earlier response come before the first bytes of a later one. What is received on a stream waits for no
 //! other stream.
 //!
+//! With one stream for all, requests and responses follow each other on it, whose sizes both ends know.
+//!
 //! If the client does not hear the server for as long as a connection lasts, it connects again, and makes the requests without a
 //! complete response once more; without any, it connects for the next one. The number of a connection is that of the requests
 //! made before it, by which the server knows the first of its streams.
@@ -15,6 +17,7 @@ use std::mem;
 use bytes::Bytes as Payload;
 use lasthop_base::{Bytes, Time};
 use lasthop_proto::application::{Answer, Exchange, requests, responses};
+use lasthop_proto::quic::Settings;
 use lasthop_proto::stack::{Dialogue, StackFlow};
 use lasthop_proto::{Component, EndCounters, EndReport, Out, Packet, Port, Request, Signal};
 use quinn_proto::{Connection, Dir, Event, StreamEvent, StreamId, VarInt};
@@ -47,10 +50,54 @@ pub(crate) struct Requests {
     asked: u64,
     /// Those of them before the connection.
     earlier: u64,
+    /// The stream of all requests, if they have one.
+    common: Option<Common>,
     /// Whether the client has closed the connection.
     has_closed: bool,
     /// Whether the server has given up a response.
     is_refused: bool,
+}
+
+/// The stream of a connection that has one for all requests.
+#[derive(Default)]
+struct Common {
+    stream: Option<StreamId>,
+    /// Bytes that have arrived of the next request or response.
+    arrived: u64,
+    /// Bytes to be written.
+    left: u64,
+}
+
+impl Common {
+    /// That of an end with these settings.
+    fn of(settings: &Settings) -> Option<Common> {
+        settings.one_stream.then(Common::default)
+    }
+
+    /// Writes what there is room for, and reads; the number of bytes read.
+    fn exchange(&mut self, connection: &mut Connection) -> Bytes {
+        let Some(stream) = self.stream else { return Bytes::ZERO };
+        let (read, _) = streams::read(connection, stream);
+        self.arrived += read.0;
+        self.write(connection);
+        read
+    }
+
+    fn write(&mut self, connection: &mut Connection) {
+        let Some(stream) = self.stream else { return };
+        let mut left = Some(self.left);
+        streams::fill(connection, stream, &mut left);
+        self.left = left.unwrap_or_default();
+    }
+
+    /// Takes a message of `size` bytes from what has arrived, if it is complete.
+    fn take(&mut self, size: Bytes) -> bool {
+        let is_complete = self.arrived >= size.0;
+        if is_complete {
+            self.arrived -= size.0;
+        }
+        is_complete
+    }
 }
 
 /// A request without a complete response.
@@ -68,8 +115,10 @@ pub(crate) struct Responses {
     asked: u64,
     /// Those of them before the connection.
     earlier: u64,
-    /// The sizes of the responses to requests that are not complete, by their numbers.
-    expected: BTreeMap<u64, Bytes>,
+    /// Requests that are not complete, by their numbers.
+    expected: BTreeMap<u64, Request>,
+    /// The stream of all requests, if they have one.
+    common: Option<Common>,
     readable: Vec<StreamId>,
     /// Responses that are not written, with the bytes left.
     writing: BTreeMap<StreamId, u64>,
@@ -86,7 +135,8 @@ pub(crate) fn client(flow: &StackFlow<'_>, dialogue: &Dialogue<'_>, seed: [u8; 3
     let place = Place { own: connection.src, peer: connection.dst, flow: connection.flow, port: requests(0) };
     // The first request connects.
     let times = [dialogue.config.start, Time::NEVER];
-    Client(Host::new(flow, place, Requests::default(), local, times))
+    let role = Requests { common: Common::of(flow.quic), ..Requests::default() };
+    Client(Host::new(flow, place, role, local, times))
 }
 
 /// The server's end.
@@ -96,7 +146,8 @@ pub(crate) fn server(flow: &StackFlow<'_>, dialogue: &Dialogue<'_>, seed: [u8; 3
     let place =
         Place { own: connection.dst, peer: connection.src, flow: dialogue.responses, port: responses(0) };
     let times = [dialogue.config.start, Time::NEVER];
-    Host::new(flow, place, Responses::default(), local, times)
+    let role = Responses { common: Common::of(flow.quic), ..Responses::default() };
+    Host::new(flow, place, role, local, times)
 }
 
 /// Serves earlier streams first.
@@ -129,6 +180,19 @@ impl Requests {
         self.asked += 1;
         self.waiting.push_back(Outstanding { since, request, left: Some(request.size.0) });
     }
+
+    /// As [`act`](Role::act), with one stream for all requests.
+    fn act_in_order(&mut self, now: Time, connection: &mut Connection) {
+        let Some(common) = &mut self.common else { return };
+        common.stream = common.stream.or_else(|| connection.streams().open(Dir::Bi));
+        if common.stream.is_some() {
+            common.left += self.waiting.iter_mut().filter_map(|request| request.left.take()).sum::<u64>();
+        }
+        self.delivered.add(now, common.exchange(connection));
+        while let Some(first) = self.waiting.pop_front_if(|first| common.take(first.request.response)) {
+            self.answered.push_back(first.since);
+        }
+    }
 }
 
 impl Role for Requests {
@@ -147,6 +211,7 @@ impl Role for Requests {
         }
         self.earlier = self.asked;
         self.readable.clear();
+        self.common = self.common.as_ref().map(|_| Common::default());
         let all = mem::take(&mut self.open).into_values().chain(mem::take(&mut self.waiting));
         for Outstanding { since, request, .. } in all {
             self.ask(since, request, out);
@@ -159,6 +224,10 @@ impl Role for Requests {
     }
 
     fn act(&mut self, now: Time, connection: &mut Connection) {
+        if self.common.is_some() {
+            self.readable.clear();
+            return self.act_in_order(now, connection);
+        }
         while !self.waiting.is_empty()
             && let Some(stream) = connection.streams().open(Dir::Bi)
             && let Some(request) = self.waiting.pop_front()
@@ -195,6 +264,9 @@ impl Role for Responses {
             Event::Stream(StreamEvent::Readable { id }) if id.dir() == Dir::Bi => self.readable.push(*id),
             Event::Stream(StreamEvent::Opened { dir: Dir::Bi }) => {
                 while let Some(stream) = connection.streams().accept(Dir::Bi) {
+                    if let Some(common) = &mut self.common {
+                        common.stream = common.stream.or(Some(stream));
+                    }
                     prioritize(connection, stream);
                     self.readable.push(stream);
                 }
@@ -213,16 +285,27 @@ impl Role for Responses {
         self.expected = self.expected.split_off(&number);
         self.readable.clear();
         self.writing.clear();
+        self.common = self.common.as_ref().map(|_| Common::default());
     }
 
     fn act(&mut self, now: Time, connection: &mut Connection) {
+        if let Some(common) = &mut self.common {
+            self.readable.clear();
+            self.delivered.add(now, common.exchange(connection));
+            while let Some(first) = self.expected.first_entry()
+                && common.take(first.get().size)
+            {
+                common.left += first.remove().response.0;
+            }
+            return common.write(connection);
+        }
         for stream in self.readable.drain(..) {
             let (read, progress) = streams::read(connection, stream);
             self.delivered.add(now, read);
             if progress == Progress::Finished
-                && let Some(size) = self.expected.remove(&(self.earlier + stream.index()))
+                && let Some(request) = self.expected.remove(&(self.earlier + stream.index()))
             {
-                self.writing.insert(stream, size.0);
+                self.writing.insert(stream, request.response.0);
             }
         }
         self.writing.retain(|stream, left| {
@@ -239,7 +322,7 @@ impl Role for Responses {
 
     fn on_signal(&mut self, signal: &Signal) {
         if let Signal::Request(request) = signal {
-            self.expected.insert(self.asked, request.response);
+            self.expected.insert(self.asked, *request);
             self.asked += 1;
         }
     }

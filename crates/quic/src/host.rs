@@ -1,5 +1,6 @@
 //! An end of a connection: quinn's endpoint and connection as a component, and the application that sends or reads.
 
+use std::mem;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
@@ -21,6 +22,7 @@ use crate::config::Local;
 use crate::ids;
 use crate::meter::RoundTrips;
 use crate::pace::Pace;
+use crate::sidecar::Below;
 
 /// What an end does with its connection.
 pub(crate) trait Role: Send {
@@ -106,6 +108,8 @@ pub(crate) struct Host<R> {
     /// Of the connections before the latest.
     earlier: Tally,
     contents: Arc<dyn Contents>,
+    /// What a scheme has below quinn.
+    below: Option<Below>,
     /// Datagrams sent.
     sent: u64,
     /// Datagrams that arrived with a mark.
@@ -137,7 +141,8 @@ impl<R: Role> Host<R> {
         local: Local,
         [start, deadline]: [Time; 2],
     ) -> Host<R> {
-        let Local { endpoint, client, round_trips, is_paced } = local;
+        let Local { endpoint, client, round_trips, division, is_paced } = local;
+        let below = flow.sidecar.zip(division).map(|(make, division)| Below::new(make(), division));
         Host {
             role,
             settings: *flow.quic,
@@ -151,6 +156,7 @@ impl<R: Role> Host<R> {
             accepted: None,
             earlier: Tally::default(),
             contents: Arc::clone(&flow.contents),
+            below,
             sent: 0,
             marks: 0,
             aborted: None,
@@ -227,16 +233,34 @@ impl<R: Role> Host<R> {
     /// Sends the datagrams in the buffer.
     fn send(&mut self, now: Time, transmit: &Transmit, out: &mut Out) {
         let ecn = transmit.ecn.map_or(Ecn::NotEct, |ecn| Ecn::from_bits(ecn as u8));
-        let Place { own: src, peer: dst, flow, port } = self.place;
         let segment = transmit.segment_size.unwrap_or(transmit.size).max(1);
-        for datagram in self.buffer[..transmit.size].chunks(segment) {
-            let handle = self.contents.put(datagram);
-            let size = Bytes(datagram.len() as u64) + Settings::HEADERS;
-            let body = Body::Datagram(Datagram { seq: self.sent, sent: now });
-            self.sent += 1;
-            out.send(port, Packet { src, dst, flow, size, dscp: Dscp::DEFAULT, ecn, handle, body });
-        }
+        let buffer = mem::take(&mut self.buffer);
+        buffer[..transmit.size].chunks(segment).for_each(|datagram| self.leave(now, now, datagram, ecn, out));
+        self.buffer = buffer;
         self.buffer.clear();
+    }
+
+    /// A datagram leaves that quinn has sent at `first`.
+    fn leave(&mut self, now: Time, first: Time, datagram: &[u8], ecn: Ecn, out: &mut Out) {
+        let Place { own: src, peer: dst, flow, port } = self.place;
+        let handle = self.contents.put(datagram);
+        let size = Bytes(datagram.len() as u64) + Settings::HEADERS;
+        let body = Body::Datagram(Datagram { seq: self.sent, sent: now });
+        self.sent += 1;
+        let packet = Packet { src, dst, flow, size, dscp: Dscp::DEFAULT, ecn, handle, body };
+        if let Some(below) = &mut self.below {
+            below.on_sent(&packet, first, datagram);
+        }
+        out.send(port, packet);
+    }
+
+    /// A control message tells what has become of packets: those that are missing leave again.
+    fn on_report(&mut self, now: Time, packet: &Packet, out: &mut Out) {
+        let Some(below) = &mut self.below else { return };
+        for (first, ecn, datagram) in below.on_report(now, packet) {
+            self.leave(now, first, &datagram, ecn, out);
+        }
+        self.proceed(now, out);
     }
 
     /// Hands a datagram to the endpoint.
@@ -259,8 +283,10 @@ impl<R: Role> Host<R> {
 
     /// Handles events and sends until nothing is left to do, and sets the deadline.
     pub(crate) fn proceed(&mut self, now: Time, out: &mut Out) {
+        let mut is_first = true;
         loop {
-            let mut is_idle = true;
+            // What leaves brings no events about.
+            let mut is_idle = !mem::take(&mut is_first);
             let Some((handle, connection)) = &mut self.connection else { return };
             while let Some(event) = connection.poll_endpoint_events() {
                 is_idle = false;
@@ -280,15 +306,14 @@ impl<R: Role> Host<R> {
                     event => self.role.on_event(now, &event, connection, out),
                 }
             }
+            if is_idle {
+                break;
+            }
             if let Some((_, connection)) = &mut self.connection {
                 self.role.act(now, connection);
             }
             while let Some(transmit) = self.transmit(now) {
-                is_idle = false;
                 self.send(now, &transmit, out);
-            }
-            if is_idle {
-                break;
             }
         }
         let timeout = self.connection.as_mut().and_then(|(_, connection)| connection.poll_timeout());
@@ -331,7 +356,7 @@ impl<R: Role> Host<R> {
 impl<R: Role> Component for Host<R> {
     fn receive(&mut self, now: Time, packet: &Packet, _port: Port, out: &mut Out) {
         if packet.handle == Handle::NONE {
-            return;
+            return self.on_report(now, packet, out);
         }
         self.marks += u64::from(packet.ecn == Ecn::Ce);
         let mut data = BytesMut::new();
@@ -357,6 +382,9 @@ impl<R: Role> Component for Host<R> {
 
     fn on_signal(&mut self, _now: Time, signal: &Signal, _out: &mut Out) {
         self.role.on_signal(signal);
+        if let Some(below) = &mut self.below {
+            below.on_signal(self.place.flow, signal);
+        }
     }
 
     fn next_wakeup(&self) -> Time {
@@ -373,6 +401,9 @@ impl<R: Role> Component for Host<R> {
             rtt_sum: Some(self.round_trips.sum()),
             ..EndCounters::default()
         };
+        if let Some(below) = &self.below {
+            below.count(&mut counters);
+        }
         self.role.count(&mut counters, self.tally());
         Some(EndReport { counters, ..EndReport::default() })
     }

@@ -16,12 +16,15 @@
 
 mod clock;
 mod config;
+mod division;
 mod exchange;
 mod host;
 mod ids;
 mod linux;
 mod meter;
 mod pace;
+mod pacubic;
+mod sidecar;
 mod sizes;
 mod streams;
 #[cfg(test)]

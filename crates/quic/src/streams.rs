@@ -18,9 +18,18 @@ pub(crate) enum Progress {
     Reset,
 }
 
-/// Writes what there is room for of the bytes `left`, without end if `None`, and ends the stream after the last. Whether that is
-/// done.
+/// Writes as [`fill`] does, and ends the stream after the last byte. Whether that is done.
 pub(crate) fn write(connection: &mut Connection, stream: StreamId, left: &mut Option<u64>) -> bool {
+    let is_written = fill(connection, stream, left);
+    if is_written {
+        // Again without effect.
+        let _ = connection.send_stream(stream).finish();
+    }
+    is_written
+}
+
+/// Writes what there is room for of the bytes `left`, without end if `None`. Whether none is left.
+pub(crate) fn fill(connection: &mut Connection, stream: StreamId, left: &mut Option<u64>) -> bool {
     let mut sending = connection.send_stream(stream);
     while *left != Some(0) {
         let most = left.map_or(usize::MAX, |left| usize::try_from(left).unwrap_or(usize::MAX));
@@ -31,8 +40,6 @@ pub(crate) fn write(connection: &mut Connection, stream: StreamId, left: &mut Op
             _ => return false,
         }
     }
-    // Again without effect.
-    let _ = sending.finish();
     true
 }
 

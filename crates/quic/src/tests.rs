@@ -101,6 +101,8 @@ fn with_ends<T>(test: impl FnOnce(&StackFlow<'_>, &Dialogue<'_>) -> T) -> T {
         quic: &quic::Settings::default(),
         random: streams.stream("quic"),
         contents: Arc::new(Kept::default()),
+        log: None,
+        sidecar: None,
     };
     test(&flow, &Dialogue { responses: FlowId(1), config: &page(), name: "user", streams })
 }

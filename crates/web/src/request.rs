@@ -226,7 +226,7 @@ fn check(scenario: &Scenario) -> Result<Checked, Failure> {
 }
 
 fn ran(scenario: &Scenario, seed: u64, run: u64, columns: &mut Columns) -> Result<Ran, Failure> {
-    let observe = Observe { trace: true, series: true, delays: false, pcap: None };
+    let observe = Observe { trace: true, series: true, delays: false, pcap: None, qlog: false };
     let mut runs: Vec<Run> = Vec::new();
     for scheme in &scenario.schemes {
         runs.push(scenario.run(scheme, seed, run, observe).map_err(|error| Failure::of_run(&error))?);

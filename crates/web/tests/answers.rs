@@ -34,7 +34,7 @@ fn a_run_is_the_report_of_the_command_line_with_recordings() {
     let (reply, columns) =
         ask(&json!({"do": "run", "scenario": scenario(EXAMPLE, &overrides), "seed": 7, "run": 3}));
     let same = Scenario::parse(EXAMPLE, "example.toml", &overrides).expect("a scenario");
-    let observe = Observe { trace: true, series: true, delays: false, pcap: None };
+    let observe = Observe { trace: true, series: true, delays: false, pcap: None, qlog: false };
     let runs: Vec<_> =
         same.schemes.iter().map(|each| same.run(each, 7, 3, observe).expect("a run")).collect();
     assert_eq!(

@@ -132,11 +132,15 @@ class Output:
         write_text(self.path(name, name), text)
 
     def traces(self, scenario: Scenario, runs: Sequence[Run]) -> None:
-        """Write the packet traces and the senders' series as CSV, and their figures."""
+        """Write packet traces and the senders' series as CSV, their figures, and qlogs of QUIC."""
         import numpy as np
 
         from lasthop import plots
 
+        for run in runs:
+            for name, log in run.qlogs.items():
+                stem = ".".join([run_stem(run.label), *([_stem(name)] if len(run.qlogs) > 1 else [])])
+                write_text(self.path(f"{stem}.sqlog", "qlogs"), log)
         parts = [
             (run, name, part)
             for run in runs

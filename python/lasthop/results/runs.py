@@ -38,6 +38,7 @@ def run(
     series: bool = False,
     delays: bool = False,
     pcap: str | Path | None = None,
+    qlog: bool = False,
 ) -> Run:
     """Run a scenario with one scheme.
 
@@ -62,6 +63,8 @@ def run(
         Whether to record the delay of each packet, for `Run.delays`.
     pcap : str or Path, optional
         A pcapng file to write.
+    qlog : bool, default False
+        Whether to keep the logs of connections over QUIC, for `Run.qlogs`.
 
     Returns
     -------
@@ -86,7 +89,9 @@ def run(
     """
     if not isinstance(scenario, Scenario):
         scenario = load(scenario)
-    return scenario.run(scheme, seed=seed, run=run, trace=trace, series=series, delays=delays, pcap=pcap)
+    return scenario.run(
+        scheme, seed=seed, run=run, trace=trace, series=series, delays=delays, pcap=pcap, qlog=qlog
+    )
 
 
 def run_each(

@@ -10,4 +10,4 @@ mod split_segments;
 mod world;
 
 pub use split_segments::{ConnectionPart, PartEnd};
-pub use world::{Agent, ConnectionComponents, Layout, World};
+pub use world::{Agent, ConnectionComponents, Layout, StackLog, World};

@@ -33,7 +33,7 @@ pub struct Events {
     /// offset of its first byte divided by the maximum payload of a
     /// segment. For an acknowledgement, the number that it expects next; for a notice, the number of its
     /// subject; for a detected loss, the first unacknowledged number. −1 for a segment of the source without
-    /// data, and for RST.
+    /// data, for RST, and for a notice about QUIC.
     pub packet: Vec<i64>,
     /// Transmission number of these data, from 1 in the order of sending, by the source or an agent; otherwise 0.
     /// Retransmitted data at the start of a new segment boundary have number 2 at least.
@@ -183,7 +183,8 @@ impl Tracer {
                 self.push(now, named(event, ACKS), next, 0, packet.size);
             }
             Body::Notice(notice) => {
-                let number = self.offset(notice.seq) / self.mss;
+                // Only TCP has numbers of its subjects.
+                let number = if self.sent > 0 { self.offset(notice.seq) / self.mss } else { -1 };
                 self.push(now, named(event, NOTICES), number, 0, packet.size);
             }
             Body::Datagram(datagram) => {

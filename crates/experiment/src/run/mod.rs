@@ -33,6 +33,9 @@ const MAX_PACKETS_HELD: usize = 4_000_000;
 /// Limit of rows in traces and series: about half a gigabyte of memory.
 const MAX_ROWS_RECORDED: usize = 4_000_000;
 
+/// Text of a qlog that takes the memory of a row.
+const BYTES_OF_A_ROW: usize = 100;
+
 /// Recordings to make besides the metrics. Disabled recordings cost nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Observe<'a> {
@@ -45,6 +48,8 @@ pub struct Observe<'a> {
     /// Path of a pcapng file to write: a capture at the first connection's source, at the base stations that split it,
     /// and on both sides of agents at base stations, with all losses on a separate interface.
     pub pcap: Option<&'a Path>,
+    /// The qlogs of connections and applications over QUIC.
+    pub qlog: bool,
 }
 
 /// The recordings of one part of a connection.
@@ -58,6 +63,7 @@ struct Recordings {
     /// The agents of the schemes, in order.
     agents: Vec<Series>,
     delays: Option<Delays>,
+    qlogs: Vec<(FlowId, String)>,
 }
 
 /// A scenario with one of its combinations of schemes: common to all runs of a study.
@@ -249,7 +255,9 @@ impl Setup<'_> {
         let (transfers, others) = network.flows.split_at(connections.len());
         let (others, dialogues) = others.split_at(traffic.len());
         let dialogues = dialogues.iter().filter(|flow| matches!(flow.workload, Workload::Application(_)));
-        let Recordings { parts: records, agents: series, delays } = records;
+        let Recordings { parts: records, agents: series, delays, qlogs } = records;
+        let qlogs = qlogs.into_iter().map(|(id, text)| (network.flows[usize::from(id.0)].name.clone(), text));
+        let qlogs = qlogs.collect();
         let series = series.into_iter().map(Some).chain(iter::repeat(None));
         let agents = self.layout.agent_names().into_iter().zip(&agents).zip(series);
         let agents = agents.map(|((name, counters), series)| AgentRun {
@@ -289,6 +297,7 @@ impl Setup<'_> {
             applications: applications.collect(),
             agents: agents.collect(),
             delays,
+            qlogs,
             handled,
         })
     }
@@ -298,7 +307,7 @@ impl Setup<'_> {
     /// # Errors
     /// If the run was stopped, or too many packets are in flight.
     pub fn run(&self, seed: u64, run: u64, keep_going: KeepGoing<'_>) -> Result<RunSummary, RunError> {
-        let world = self.world(seed, run);
+        let world = self.world(seed, run, false);
         // Most runs have no contents, and their engine none of what accounts for them.
         match self.custody(&world) {
             Some(custody) => self.play(world, custody, |now, _| check_progress(keep_going, now)).0,
@@ -313,7 +322,8 @@ impl Setup<'_> {
         observe: Observe<'_>,
         keep_going: KeepGoing<'_>,
     ) -> Result<(RunSummary, Recordings), RunError> {
-        let world = self.world(seed, run);
+        let mut world = self.world(seed, run, observe.qlog);
+        let logs = std::mem::take(&mut world.logs);
         let connections = &world.connections;
         let failed = |error| RunError::Capture(observe.pcap.unwrap_or(Path::new("")).to_owned(), error);
         let capture = match (observe.pcap, connections.first()) {
@@ -348,7 +358,8 @@ impl Setup<'_> {
                 tracer.as_ref().map_or(0, Tracer::rows) + rows(recorder)
             });
             let recorded = of_parts.chain(agents.iter().map(Recorder::rows)).sum::<usize>()
-                + delays.as_ref().map_or(0, DelayRecorder::rows);
+                + delays.as_ref().map_or(0, DelayRecorder::rows)
+                + logs.iter().map(|(_, log)| log.size() / BYTES_OF_A_ROW).sum::<usize>();
             if recorded > MAX_ROWS_RECORDED {
                 return Err(self.overrecorded(now));
             }
@@ -370,14 +381,19 @@ impl Setup<'_> {
             .map(|(tracer, recorder)| (tracer.map(Tracer::into_events), recorder.map(Recorder::into_series)));
         let agents = agents.into_iter().map(Recorder::into_series);
         let delays = delays.map(DelayRecorder::into_delays);
-        let records = Recordings { parts: parts.collect(), agents: agents.collect(), delays };
+        let qlogs = logs.iter().map(|(flow, log)| (*flow, log.take())).collect();
+        let records = Recordings { parts: parts.collect(), agents: agents.collect(), delays, qlogs };
         Ok((outcome?, records))
     }
 
-    fn world(&self, seed: u64, run: u64) -> World {
+    fn world(&self, seed: u64, run: u64, is_logged: bool) -> World {
         // Of an earlier run, or of agents that were made for their counters.
         let _outdated = self.combination.take_failure();
-        self.layout.world(&self.combination, Streams::new(seed, run))
+        let streams = Streams::new(seed, run);
+        match is_logged {
+            true => self.layout.logged_world(&self.combination, streams),
+            false => self.layout.world(&self.combination, streams),
+        }
     }
 
     /// What accounts for the contents of packets, if the world has some.
@@ -394,8 +410,18 @@ impl Setup<'_> {
         tap: T,
         mut check: impl FnMut(Time, &T) -> Result<(), RunError>,
     ) -> (Result<RunSummary, RunError>, T) {
-        let World { builder, connections, traffic, applications, radios, wired, shared, bsses, contents } =
-            world;
+        let World {
+            builder,
+            connections,
+            traffic,
+            applications,
+            radios,
+            wired,
+            shared,
+            bsses,
+            contents,
+            logs: _,
+        } = world;
         let awaited = self.layout.awaited();
         let counted = CountedComponents {
             layout: &self.layout,

@@ -44,6 +44,8 @@ pub struct Run {
     pub agents: Vec<AgentRun>,
     /// Delays of packets, if requested.
     pub delays: Option<Delays>,
+    /// The qlogs of connections and applications over QUIC by name, if requested: JSON text sequences as their stacks write them.
+    pub qlogs: Vec<(String, String)>,
     /// Number of wake-ups, packets and signals handled: the work of the run.
     pub handled: u64,
 }

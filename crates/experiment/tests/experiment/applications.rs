@@ -9,7 +9,7 @@ use lasthop_scenario::Scenario;
 use lasthop_testing::scenario_texts::SCENARIO;
 use lasthop_testing::schemes::{extending, installed};
 
-const EVERYTHING: Observe<'_> = Observe { trace: true, series: true, delays: false, pcap: None };
+const EVERYTHING: Observe<'_> = Observe { trace: true, series: true, delays: false, pcap: None, qlog: false };
 
 fn read(text: &str, overrides: &[&str]) -> Scenario {
     Scenario::parse(text, "test.toml", overrides).unwrap_or_else(|error| panic!("{error}"))

@@ -4,7 +4,7 @@ use lasthop_base::Bytes;
 use lasthop_experiment::{ConnectionRun, Ended, Events, Experiment, Observe, Run, TrafficMetrics, Value};
 use lasthop_scenario::Scenario;
 
-const EVERYTHING: Observe<'_> = Observe { trace: true, series: true, delays: false, pcap: None };
+const EVERYTHING: Observe<'_> = Observe { trace: true, series: true, delays: false, pcap: None, qlog: false };
 
 /// Four stations that download.
 const CELL: &str = r#"

@@ -4,7 +4,7 @@ use lasthop_experiment::{Delays, Experiment, Observe, Run};
 use lasthop_scenario::Scenario;
 use lasthop_testing::scenario_texts::{NETWORK, with};
 
-const OBSERVE: Observe<'_> = Observe { trace: false, series: false, delays: true, pcap: None };
+const OBSERVE: Observe<'_> = Observe { trace: false, series: false, delays: true, pcap: None, qlog: false };
 
 /// Datagrams of 1000 B in both directions, over 8 Mb/s and 2 ms, and over 1 Mb/s and 5 ms.
 const DATAGRAMS: &str = r#"schemes = ["basic"]

@@ -7,7 +7,7 @@ use lasthop_proto::scheme::Schemes;
 use lasthop_scenario::Scenario;
 use lasthop_testing::random::{coin, pick, pick_name};
 
-const EVERYTHING: Observe<'_> = Observe { trace: true, series: true, delays: false, pcap: None };
+const EVERYTHING: Observe<'_> = Observe { trace: true, series: true, delays: false, pcap: None, qlog: false };
 
 fn read(text: &str, overrides: &[&str]) -> Scenario {
     Scenario::parse(text, "test.toml", overrides).unwrap_or_else(|error| panic!("{error}"))

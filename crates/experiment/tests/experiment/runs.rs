@@ -9,7 +9,7 @@ use lasthop_experiment::{
 use lasthop_scenario::{Application, Scenario, Time};
 use lasthop_testing::scenario_texts::{SCENARIO, with};
 
-const EVERYTHING: Observe<'_> = Observe { trace: true, series: true, delays: false, pcap: None };
+const EVERYTHING: Observe<'_> = Observe { trace: true, series: true, delays: false, pcap: None, qlog: false };
 
 fn read(overrides: &[&str]) -> Scenario {
     Scenario::parse(SCENARIO, "test.toml", overrides).unwrap_or_else(|error| panic!("{error}"))

@@ -3,7 +3,7 @@
 use lasthop_experiment::{Experiment, Observe, Run, TrafficMetrics};
 use lasthop_scenario::Scenario;
 
-const NOTHING: Observe<'_> = Observe { trace: false, series: false, delays: false, pcap: None };
+const NOTHING: Observe<'_> = Observe { trace: false, series: false, delays: false, pcap: None, qlog: false };
 
 /// The base station has more to send to each of four mobile hosts than the radio carries: 1500 B take 6 ms.
 const SATURATED: &str = r#"

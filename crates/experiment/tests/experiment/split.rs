@@ -6,7 +6,7 @@ use lasthop_scenario::Scenario;
 use lasthop_testing::scenario_texts::{NETWORK, SCENARIO};
 use lasthop_testing::schemes::installed;
 
-const EVERYTHING: Observe<'_> = Observe { trace: true, series: true, delays: false, pcap: None };
+const EVERYTHING: Observe<'_> = Observe { trace: true, series: true, delays: false, pcap: None, qlog: false };
 /// The schemes that acknowledge data before the destination does.
 const SPLITTING: [&str; 3] = ["i-tcp", "metp", "vs-tcp"];
 /// All schemes that split connections.

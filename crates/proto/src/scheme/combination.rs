@@ -13,6 +13,7 @@ use super::installer::{ArqUse, InstalledAgent, Installer, LinkEnd, LinkUse, Site
 use super::{Scheme, SchemeFailure, Schemes};
 use crate::component::Component;
 use crate::split::Split;
+use crate::stack::MakeSidecar;
 use crate::tcp::{Reactions, ReceiverReactions, Settings};
 
 /// The separator in the name of a combination, such as `"ebsn + selective-fec"`.
@@ -304,6 +305,12 @@ impl<'a> Combination<'a> {
     /// station and at a mobile host.
     pub fn tunnel(&self) -> Option<[usize; 2]> {
         self.installed.tunnel.map(|(_, numbers)| numbers)
+    }
+
+    /// What a scheme adds at the sources of other stacks than TCP, and the number of its agent among the
+    /// [agents](Combination::agents) at a base station, whose signals it hears.
+    pub fn sidecar(&self) -> Option<(usize, &MakeSidecar<'a>)> {
+        self.installed.sidecar.as_ref().map(|(_, agent, make)| (*agent, &**make))
     }
 
     fn at_end(&self, end: LinkEnd) -> impl Iterator<Item = &InstalledAgent<'a>> {

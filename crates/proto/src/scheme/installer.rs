@@ -13,6 +13,7 @@ use crate::component::{Component, Outcomes};
 use crate::fec::Covers;
 use crate::packet::HostId;
 use crate::split::Split;
+use crate::stack::{MakeSidecar, Sidecar};
 use crate::tcp::{Action, Flags, Reaction, ReceiverReaction, Settings};
 
 /// The source of the wireless link's ARQ.
@@ -200,6 +201,8 @@ pub struct Installer<'a> {
     /// The reactions at both ends of connections.
     pub(super) senders: Vec<InstalledReaction<'a, dyn Reaction>>,
     pub(super) receivers: Vec<InstalledReaction<'a, dyn ReceiverReaction>>,
+    /// What a scheme adds at the sources of stacks other than TCP, and the number of its agent among those at base stations.
+    pub(super) sidecar: Option<(&'static str, usize, Box<MakeSidecar<'a>>)>,
     /// Lead time of the notice of a loss of the radio signal, and the scheme that requested it; `None` if no scheme
     /// watches the signal.
     pub(super) lead: Option<(&'static str, Duration)>,
@@ -459,6 +462,18 @@ impl<'a> Installer<'a> {
     ) {
         let make = Box::new(move || -> Box<dyn ReceiverReaction> { Box::new(reaction()) });
         self.receivers.push(InstalledReaction { scheme: self.scheme, actions, make });
+    }
+
+    /// Installs what knows the packets of a source of another [stack](crate::stack) than TCP, and hears the signals of the agent
+    /// that the scheme has installed last [at base stations](Installer::at_base_station). A second one is refused.
+    pub fn at_source<S: Sidecar + 'static>(&mut self, sidecar: impl Fn() -> S + Send + Sync + 'a) {
+        if let Some((other, ..)) = self.sidecar {
+            let problem = format!("\"{other}\" and \"{}\" both report to sources", self.scheme);
+            return self.refuse(problem);
+        }
+        let agent = self.agents_at(LinkEnd::BaseStation).saturating_sub(1);
+        let make = Box::new(move || -> Box<dyn Sidecar> { Box::new(sidecar()) });
+        self.sidecar = Some((self.scheme, agent, make));
     }
 
     /// Refuses a scheme that is to be installed at one node.

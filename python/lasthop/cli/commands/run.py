@@ -58,7 +58,7 @@ def run(
     as_json: AsJson = False,
     out: Annotated[Path | None, directory("Directory of the results and recordings.")] = None,
     trace: Annotated[
-        bool, typer.Option("--trace", help="Record each packet: CSV and figures. Needs --out.")
+        bool, typer.Option("--trace", help="Record each packet: CSV, figures, qlog of QUIC. Needs --out.")
     ] = False,
     figure: Annotated[
         list[str] | None,
@@ -147,6 +147,7 @@ def _run(
         series=recorded,
         delays="delays" in figures,
         pcap=output.path(f"{stem}.pcapng", "pcapng") if output is not None and pcap else None,
+        qlog=trace,
         progress=progress,
     )
 

@@ -24,6 +24,8 @@ mod flow_ends;
 mod links;
 mod stack_ends;
 
+pub use stack_ends::StackLog;
+
 /// The ids and ports of all components, common to all runs of a scenario with a combination of schemes.
 #[derive(Clone, Debug)]
 pub struct Layout {
@@ -63,6 +65,8 @@ pub struct World {
     pub bsses: Vec<(ComponentId, usize)>,
     /// The bytes of packets, if connections have some: those of other stacks than TCP.
     pub contents: Option<Contents>,
+    /// The logs of stacks, by the flows of their connections and applications.
+    pub logs: Vec<(FlowId, StackLog)>,
 }
 
 /// An agent of a scheme.
@@ -381,11 +385,26 @@ impl Layout {
         self.world_with(combination, streams, |_| None)
     }
 
+    /// Like [`world`](Layout::world), with logs of the stacks.
+    pub fn logged_world(&self, combination: &Combination<'_>, streams: Streams) -> World {
+        self.build(combination, streams, true, |_| None)
+    }
+
     /// Like [`world`](Layout::world), with other components at the ends of the flows for which `end` returns one.
     pub fn world_with(
         &self,
         combination: &Combination<'_>,
         streams: Streams,
+        end: impl Fn(FlowId) -> Option<Node>,
+    ) -> World {
+        self.build(combination, streams, false, end)
+    }
+
+    fn build(
+        &self,
+        combination: &Combination<'_>,
+        streams: Streams,
+        is_logged: bool,
         end: impl Fn(FlowId) -> Option<Node>,
     ) -> World {
         let mut world = World {
@@ -398,9 +417,11 @@ impl Layout {
             shared: Vec::new(),
             bsses: Vec::new(),
             contents: None,
+            logs: Vec::new(),
         };
-        let mut stacks = self.stack_ends(streams, &end);
+        let mut stacks = self.stack_ends(combination, streams, is_logged, &end);
         world.contents = stacks.contents.take();
+        world.logs = std::mem::take(&mut stacks.logs);
         for kind in &self.wiring.components {
             let other = match kind {
                 ComponentKind::Source(flow) => end(*flow).or_else(|| stacks.take(*flow, 0)),
@@ -445,6 +466,16 @@ impl Layout {
         for [here, there] in combination.pairs().iter().flat_map(|&numbers| self.pairs(numbers)) {
             builder.watch(here, there);
             builder.watch(there, here);
+        }
+        if let Some((number, _)) = combination.sidecar() {
+            let is_reporter =
+                |agent: &Agent<'_>| self.agent_number(agent.place) == Some((LinkEnd::BaseStation, number));
+            for agent in self.agents().filter(is_reporter) {
+                let flows = self.network.flows.iter().zip(&self.wiring.flows);
+                flows
+                    .filter(|(flow, _)| flow.stack.is_some())
+                    .for_each(|(_, ends)| builder.watch(agent.id, ends.source.0));
+            }
         }
         let ends: BTreeSet<ComponentId> = self.tunnels(combination).into_iter().flatten().collect();
         for &((link, _), end) in self.wiring.arrivals.iter().filter(|(_, agent)| ends.contains(agent)) {

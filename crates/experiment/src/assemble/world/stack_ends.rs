@@ -1,16 +1,41 @@
 //! The ends of connections and applications that other stacks than TCP build.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::mem;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use lasthop_base::Streams;
 use lasthop_proto::FlowId;
-use lasthop_proto::stack::{Dialogue, StackFlow};
+use lasthop_proto::scheme::Combination;
+use lasthop_proto::stack::{Dialogue, Log, StackFlow};
 use lasthop_proto::tcp::Transfer;
 use lasthop_scenario::network::{Flow, Workload};
 use lasthop_sim::{Contents, Node};
 
 use super::Layout;
+
+/// The qlog of an end, in memory.
+#[derive(Clone, Debug, Default)]
+pub struct StackLog(Arc<Mutex<Vec<u8>>>);
+
+impl StackLog {
+    /// Takes what has been written.
+    pub fn take(&self) -> String {
+        let text = mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
+    /// The number of bytes written.
+    pub fn size(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+}
+
+impl Log for StackLog {
+    fn write(&self, text: &[u8]) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(text);
+    }
+}
 
 /// The ends of all connections of stacks, and the bytes of their packets.
 #[derive(Default)]
@@ -18,6 +43,8 @@ pub(super) struct StackEnds {
     ends: BTreeMap<FlowId, [Option<Node>; 2]>,
     /// `None` without such connections.
     pub(super) contents: Option<Contents>,
+    /// The logs of their stacks, if they are kept.
+    pub(super) logs: Vec<(FlowId, StackLog)>,
 }
 
 impl StackEnds {
@@ -36,20 +63,31 @@ impl Layout {
         Some(Transfer { start: transfer.start + delay.unwrap_or_default(), ..transfer })
     }
 
-    /// The ends of the connections of stacks, except those for which `other` returns one.
-    pub(super) fn stack_ends(&self, streams: Streams, other: impl Fn(FlowId) -> Option<Node>) -> StackEnds {
+    /// The ends of the connections of stacks, except those for which `other` returns one. Their stacks keep logs if `is_logged`.
+    pub(super) fn stack_ends(
+        &self,
+        combination: &Combination<'_>,
+        streams: Streams,
+        is_logged: bool,
+        other: impl Fn(FlowId) -> Option<Node>,
+    ) -> StackEnds {
         let mut all = StackEnds::default();
         for (id, flow) in (0..).map(FlowId).zip(&self.network.flows) {
             let Some(sender) = &flow.stack else { continue };
             if other(id).is_some() {
                 continue;
             }
+            let is_first = !matches!(flow.workload, Workload::Joined(_));
+            let log = (is_logged && is_first).then(StackLog::default);
+            all.logs.extend(log.iter().map(|log| (id, log.clone())));
             let stack_flow = |contents: &Contents| StackFlow {
                 connection: self.connection(id),
                 sender: sender.name,
                 quic: &sender.quic,
                 random: streams.stream(&["stack:", &flow.name].concat()),
                 contents: Arc::new(contents.clone()),
+                log: log.clone().map(|log| Arc::new(log) as Arc<dyn Log>),
+                sidecar: combination.sidecar().map(|(_, make)| make),
             };
             let contents = all.contents.get_or_insert_default();
             let ends = match &flow.workload {

@@ -10,7 +10,8 @@ mod warm_up;
 use lasthop_experiment::{ConnectionRun, Events, Experiment, Observe, Run, TrafficMetrics, Value};
 use lasthop_scenario::Scenario;
 
-pub(crate) const EVERYTHING: Observe<'_> = Observe { trace: true, series: true, delays: false, pcap: None };
+pub(crate) const EVERYTHING: Observe<'_> =
+    Observe { trace: true, series: true, delays: false, pcap: None, qlog: false };
 
 pub(crate) fn read(text: &str, overrides: &[&str]) -> Scenario {
     Scenario::parse(text, "test.toml", overrides).unwrap_or_else(|error| panic!("{error}"))

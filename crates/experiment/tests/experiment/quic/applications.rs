@@ -78,10 +78,10 @@ fn a_resumed_session_answers_after_one_round_trip() {
 fn a_loss_delays_only_the_requests_in_its_packet() {
     let shell = ["application.user.kind=ssh", "application.user.think.constant=10 ms"];
     let lossy = ["application.user.requests=3000", "radio.channel.frame-loss.loss=0.01"];
-    let late = |sender: &str| {
+    let late = |sender: &str, setting: &str| {
         let sender = format!("sender={sender}");
-        let run =
-            run_with("basic", 0, &[&shell[..], &lossy, &[&sender, "radio.uplink.channel=perfect"]].concat());
+        let own = [&sender, "radio.uplink.channel=perfect", setting];
+        let run = run_with("basic", 0, &[&shell[..], &lossy, &own].concat());
         let times = &user(&run).responses;
         assert_eq!(times.len(), 3000);
         // Those of the handshake are not meant.
@@ -91,10 +91,13 @@ fn a_loss_delays_only_the_requests_in_its_packet() {
         });
         (late.count() as u64, user(&run).metrics.lost_packets)
     };
-    let (quic, lost) = late("quinn-cubic");
+    let (quic, lost) = late("quinn-cubic", "quic.one_stream=false");
     assert!(lost > 20 && quic <= lost, "{quic} late with {lost} losses");
-    let (tcp, lost) = late("linux");
-    assert!(tcp > 5 * lost, "{tcp} late with {lost} losses");
+    // On one stream, or over TCP, later ones wait for it.
+    for (sender, setting) in [("quinn-cubic", "quic.one_stream=true"), ("linux", "quic.one_stream=false")] {
+        let (waiting, lost) = late(sender, setting);
+        assert!(waiting > 5 * lost, "{sender}: {waiting} late with {lost} losses");
+    }
 }
 
 #[test]
@@ -114,16 +117,20 @@ fn every_request_of_every_application_is_answered() {
     ];
     let lossy = ["radio.channel.frame-loss.loss=0.02", "radio.uplink.channel.frame-loss.loss=0.02"];
     for (kind, sender) in kinds.iter().zip(["quinn-cubic", "quinn-newreno", "quinn-bbr"].iter().cycle()) {
-        let of = |sender: &str| {
+        let of = |sender: &str, setting: &str| {
             let sender = format!("sender={sender}");
-            let run =
-                run_with("basic", 3, &[*kind, &lossy, &[&sender, "application.user.tls=false"]].concat());
+            let own = [&sender, "application.user.tls=false", setting];
+            let run = run_with("basic", 3, &[*kind, &lossy, &own].concat());
             let metrics = user(&run).metrics.clone();
             assert!(metrics.requests > 0 && metrics.responses == metrics.requests, "{kind:?} {metrics:?}");
             assert_eq!(run.ended, Ended::Finished, "{kind:?}");
             metrics
         };
-        let (quic, tcp) = (of(sender), of("linux"));
+        let (quic, tcp) = (of(sender, "quic.one_stream=false"), of("linux", "quic.one_stream=false"));
+        let in_order = of(sender, "quic.one_stream=true");
+        if !kind[0].contains("video") {
+            assert_eq!(in_order.response_bytes, tcp.response_bytes, "{kind:?}");
+        }
         // Sizes do not depend on the network, but for a film's bitrates.
         if !kind[0].contains("video") {
             assert_eq!(quic.request_bytes, tcp.request_bytes, "{kind:?}");

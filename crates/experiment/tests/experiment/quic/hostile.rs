@@ -73,9 +73,15 @@ fn dialogue(random: &mut Stream) -> u64 {
             let flow = StackFlow {
                 connection: Connection { src: HostId(0), dst: HostId(1), flow: FlowId(0) },
                 sender: sender.name,
-                quic: &quic::Settings { zero_rtt: coin(random), ..quic::Settings::default() },
+                quic: &quic::Settings {
+                    zero_rtt: coin(random),
+                    one_stream: coin(random),
+                    ..quic::Settings::default()
+                },
                 random: random.clone(),
                 contents: Arc::new(contents.clone()),
+                log: None,
+                sidecar: None,
             };
             let mut ends = ends(*stack, &flow, random);
             let mut out = Out::default();

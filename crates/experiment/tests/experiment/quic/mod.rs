@@ -2,6 +2,7 @@
 
 mod applications;
 mod controls;
+mod division;
 mod hostile;
 mod observers;
 mod remedies;
@@ -31,7 +32,7 @@ const LAST_HOP: &str = r#"
     channel = "perfect"
 "#;
 
-const TRACED: Observe<'_> = Observe { trace: true, series: true, delays: false, pcap: None };
+const TRACED: Observe<'_> = Observe { trace: true, series: true, delays: false, pcap: None, qlog: false };
 
 fn read(overrides: &[&str]) -> Scenario {
     Scenario::parse(LAST_HOP, "test.toml", overrides).unwrap_or_else(|error| panic!("{error}"))
@@ -144,6 +145,65 @@ fn a_finite_transfer_finishes_and_every_datagram_is_in_the_trace() {
         let cwnd = &series.columns.iter().find(|(name, _)| *name == "cwnd_bytes").expect("a window").1;
         assert!(cwnd.iter().any(|window| *window > 20_000.0));
     }
+}
+
+/// A stack's own log, on the simulation's clock, of each datagram with its packet numbers: as draft-ietf-quic-qlog-main-schema-03 has
+/// it, a JSON text sequence (RFC 7464).
+#[test]
+fn a_stack_writes_its_qlog() {
+    let scenario =
+        read(&["sender=quinn-cubic", "transfer.size=200 KB", "radio.channel.frame-loss.loss=0.02"]);
+    let observe = Observe { qlog: true, ..TRACED };
+    let [run, again] = [(); 2].map(|()| run(&scenario, "basic", 0, observe));
+    assert_eq!(run.qlogs, again.qlogs);
+    assert!(self::run(&scenario, "basic", 0, TRACED).qlogs.is_empty());
+    let [(name, text)] = &run.qlogs[..] else { panic!("one") };
+    assert_eq!(
+        (name.as_str(), text.chars().filter(|each| *each == '\u{1e}').count()),
+        ("transfer", text.lines().count())
+    );
+    let mut records = text.lines().map(|line| {
+        serde_json::from_str::<serde_json::Value>(line.trim_start_matches('\u{1e}')).expect("JSON")
+    });
+    let head = records.next().expect("a head");
+    assert_eq!((&head["qlog_version"], &head["qlog_format"]), (&"0.3".into(), &"JSON-SEQ".into()));
+    assert!(head["trace"]["vantage_point"]["type"].is_string());
+    let (mut sent, mut last, mut lost, mut time) = (Vec::new(), None, 0, 0.0);
+    for record in records {
+        let at = record["time"].as_f64().expect("milliseconds");
+        assert!(at >= time && record["data"].is_object(), "{record}");
+        time = at;
+        let header = &record["data"]["header"];
+        match record["name"].as_str().expect("a name") {
+            "transport:packet_sent" => {
+                sent.push((at, header["length"].as_u64().expect("bytes")));
+                if header["packet_type"] == "1RTT" {
+                    let number = header["packet_number"].as_u64();
+                    assert!(number > last, "{number:?} after {last:?}");
+                    last = number;
+                }
+            }
+            "transport:packet_received" => assert!(header["packet_number"].is_u64()),
+            "recovery:packet_lost" => lost += 1,
+            "recovery:metrics_updated" => {}
+            other => panic!("{other}"),
+        }
+    }
+    assert_eq!(Some(lost), only(&run).declared_lost);
+    // The trace has the same packets at the same times, but for those that share a datagram in the handshake.
+    let events = events(&run);
+    let traced = (0..events.event.len()).filter(|row| events.event[*row] == "sent");
+    let traced: Vec<(f64, u64)> =
+        traced.map(|row| (1e3 * events.time_s[row], events.size_bytes[row] as u64 - 28)).collect();
+    let datagrams = traced
+        .iter()
+        .filter(|(at, size)| sent.iter().any(|(other, length)| (at - other).abs() < 0.001 && size == length));
+    assert!(
+        datagrams.count() + 3 >= traced.len() && sent.len() >= traced.len(),
+        "{} {}",
+        sent.len(),
+        traced.len()
+    );
 }
 
 /// A source measures round-trip times as that of TCP does over the same link, and a destination counts marks.

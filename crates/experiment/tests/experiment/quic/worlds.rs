@@ -65,7 +65,8 @@ fn world(random: &mut Stream) -> (String, &'static str) {
         ],
     );
     let requests = if activity.contains("video") { "" } else { "requests = 3" };
-    let resumed = coin(random);
+    let (resumed, in_order, reader) = (coin(random), coin(random), pick(random, &["link", "source"]));
+    let moves_window = reader == "source" && coin(random);
     let (size, mtu, discovery) =
         (pick(random, &["1 B", "30 KB", "300 KB"]), pick(random, &["1200 B", "1472 B"]), coin(random));
     let text = format!(
@@ -95,6 +96,11 @@ fn world(random: &mut Stream) -> (String, &'static str) {
         mtu = "{mtu}"
         mtu_discovery = {discovery}
         zero_rtt = {resumed}
+        one_stream = {in_order}
+        [scheme.sidekick]
+        reader = "{reader}"
+        moves_window = {moves_window}
+        directions = "both"
         [wired]
         rate = "10 Mbps"
         delay = "10 ms"

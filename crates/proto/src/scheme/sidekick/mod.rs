@@ -19,6 +19,8 @@
 //! - `expedite`: whether repairs and quACKs go first in the queues before the link. Repairs keep that code point on the rest of
 //!   the way.
 //! - `directions`: `"down"` (towards the mobile host, default), `"up"` or `"both"`.
+//! - `reader`: `"link"` (the other end of the link, default) or `"source"`.
+//! - `moves_window`: whether quACKs are acknowledgements for the window of the source that reads them; false, as in the authors' code.
 //!
 //! **quACKs.** A UDP datagram of 28 B of headers, 2 B of the count, the identifier that arrived last, and the power sums: 66 B by
 //! default. It is lost, delayed and queued as any packet. Of the sums, those up to the packet named last are compared; packets
@@ -33,10 +35,17 @@
 //! cannot be decoded. When a moving host comes or leaves, both ends begin anew, and what was missing is not repaired. A flow with
 //! more than `buffer` packets between the two ends gets no repairs: see `unread_quacks`.
 //!
+//! **The source as reader**, as in NSDI 2024. The base station sends quACKs of what a QUIC source sends (towards the mobile host
+//! or from it) to that source. What is missing was lost on the way to the base station: the source sends it again, and its control
+//! is told of a loss there, which it may answer by less than one behind (`quinn-pacubic`). With `moves_window`, what has arrived at the
+//! base station no longer counts as in flight, so that the receiver may acknowledge rarely (`quic.ack_every`). TCP is not served.
+//! Packets on the way to the base station must keep their order, and `wait`, `attempts` and `expedite` of repairs have no effect:
+//! a repair is a packet like others.
+//!
 //! **Differences from the papers.**
-//! - In NSDI 2024 the proxy sends quACKs to the sender, which retransmits and adapts its window; here it is the receiver
-//!   that sends them, and the proxy retransmits. ACK reduction and the division of congestion control need changes of the
-//!   transport at the ends.
+//! - By default it is the mobile host that sends quACKs, and the proxy retransmits, as in HotNets 2022.
+//! - The authors' source retransmits data in a new packet of QUIC; here it sends the same one again, behind as many as are sent
+//!   until the quACK comes, which quinn takes for lost if they are `quic.packet_threshold`. Its control does not learn of that.
 //! - A quACK that cannot be decoded (too many packets are missing, or one has arrived twice) makes its sums
 //!   the base station's own, and what was missing is not repaired. The authors' sender sends a reset instead.
 //! - A loss is noticed by the arrival of a later packet. The ends' own probes find the losses of the last packets.
@@ -47,6 +56,7 @@
 
 mod identifier;
 mod power_sums;
+mod reader;
 mod repairer;
 #[cfg(test)]
 mod tests;
@@ -61,6 +71,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::power_sums::{Code, MOST, PowerSums};
+use self::reader::Reader;
 use self::repairer::{Counters, Limits, Repairer};
 use super::attachment::Attachment;
 use super::connections::{ConnectionState, ConnectionTable};
@@ -82,6 +93,16 @@ const UNDER_WAY: usize = 1024;
 /// Bounds of the tables of flows, those of `snoop`.
 const FLOWS: u32 = 256;
 const IDLE: Duration = Duration::from_secs(120);
+
+/// Who reads quACKs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum QuackReader {
+    /// The other end of the wireless link.
+    Link,
+    /// The source of the packets, a QUIC sender.
+    Source,
+}
 
 /// Local retransmission of packets that nobody can read.
 ///
@@ -109,6 +130,12 @@ pub struct Sidekick {
     pub expedite: bool,
     /// `"both"`, `"down"` (towards the mobile host) or `"up"`.
     pub directions: Directions,
+    /// `"link"`, the other end of the wireless link, or `"source"`: the base station reports to the source of QUIC packets, which
+    /// sends the missing ones again. Then nothing goes first in the queues.
+    pub reader: QuackReader,
+    /// Whether quACKs move the window of the source that reads them, as acknowledgements do. Losses behind the base station
+    /// are still found by those of the receiver.
+    pub moves_window: bool,
 }
 
 impl Default for Sidekick {
@@ -122,6 +149,8 @@ impl Default for Sidekick {
             buffer: 1024,
             expedite: true,
             directions: Directions::Down,
+            reader: QuackReader::Link,
+            moves_window: false,
         }
     }
 }
@@ -162,6 +191,10 @@ impl Scheme for Sidekick {
         false
     }
 
+    fn needs_quic(&self) -> bool {
+        self.reader == QuackReader::Source
+    }
+
     fn faults(&self, _tcp: &Settings) -> Vec<(String, String)> {
         let numbers = [("every", self.every), ("attempts", self.attempts), ("buffer", self.buffer)];
         let zero = numbers.into_iter().filter(|&(_, number)| number == 0);
@@ -175,6 +208,9 @@ impl Scheme for Sidekick {
         if self.buffer > u16::MAX.into() {
             faults.push(("buffer", format!("found {}, expected at most {}", self.buffer, u16::MAX)));
         }
+        if self.moves_window && self.reader == QuackReader::Link {
+            faults.push(("moves_window", "found true, expected false unless reader is \"source\"".into()));
+        }
         if !Code::is_valid(self.bits) {
             faults.push(("bits", format!("found {}, expected 16, 24 or 32", self.bits)));
         }
@@ -182,6 +218,10 @@ impl Scheme for Sidekick {
     }
 
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
+        if self.reader == QuackReader::Source {
+            installer.at_base_station(|site| Agent::new(self, site));
+            return installer.at_source(|| Reader::new(self));
+        }
         if self.expedite {
             installer.queue(QueueUse::ExpeditedFirst);
         }
@@ -195,6 +235,8 @@ struct Agent {
     scheme: Sidekick,
     code: Code,
     end: LinkEnd,
+    /// Tells this agent from others on the way to a source.
+    name: u16,
     /// The mobile hosts that are served here; `None` at a base station, which serves all.
     hosts: Option<BTreeSet<HostId>>,
     attachment: Attachment,
@@ -214,6 +256,8 @@ struct Agent {
 #[derive(Clone, Copy, Debug)]
 struct Reporter {
     connection: Connection,
+    /// Where the packets arrive.
+    port: Port,
     sums: PowerSums,
     /// The identifier that arrived last.
     last: u32,
@@ -223,13 +267,13 @@ struct Reporter {
 }
 
 impl ConnectionState for Reporter {
-    type Read = Connection;
+    type Read = (Connection, Port);
 
-    fn new(now: Time, &connection: &Connection) -> Reporter {
-        Reporter { connection, sums: PowerSums::default(), last: 0, unreported: 0, due: now }
+    fn new(now: Time, &(connection, port): &(Connection, Port)) -> Reporter {
+        Reporter { connection, port, sums: PowerSums::default(), last: 0, unreported: 0, due: now }
     }
 
-    fn is_outdated(&self, _connection: &Connection) -> bool {
+    fn is_outdated(&self, _read: &(Connection, Port)) -> bool {
         false
     }
 
@@ -246,14 +290,19 @@ fn connection_of(packet: &Packet) -> Connection {
 /// The number of a quACK, if the packet is one.
 fn number_of(packet: &Packet) -> Option<u32> {
     match packet.body {
-        Body::Notice(Notice { code: QUACK, seq }) if packet.flow == FlowId::NONE => Some(seq.0),
+        Body::Notice(Notice { code: QUACK, seq }) => Some(seq.0),
         _ => None,
     }
 }
 
 /// The mobile host in the number of a quACK.
 fn host_of(number: u32) -> HostId {
-    HostId((number >> 16) as u16)
+    HostId(agent_of(number))
+}
+
+/// The upper half of the number of a quACK, which is the name of the agent if the source reads it.
+fn agent_of(number: u32) -> u16 {
+    (number >> 16) as u16
 }
 
 impl Agent {
@@ -262,6 +311,7 @@ impl Agent {
             scheme: scheme.clone(),
             code: Code::new(scheme.bits, scheme.threshold),
             end: site.end,
+            name: site.stream("sidekick").below(1 << 16) as u16,
             hosts: site.hosts.cloned(),
             attachment: Attachment::new(site.station),
             repairers: ConnectionTable::new(FLOWS, IDLE),
@@ -295,11 +345,11 @@ impl Agent {
     }
 
     /// A packet has arrived over the link.
-    fn on_arrived(&mut self, now: Time, packet: &Packet, out: &mut Out) {
+    fn on_arrived(&mut self, now: Time, packet: &Packet, port: Port, out: &mut Out) {
         let Agent { code, scheme, reporters, .. } = self;
         let id = code.identifier(identifier::hash(packet));
         let connection = connection_of(packet);
-        let slot = reporters.find_or_add(now, connection, &connection);
+        let slot = reporters.find_or_add(now, connection, &(connection, port));
         let reporter = reporters.update(now, slot, |reporter| {
             code.add(&mut reporter.sums, id);
             reporter.last = id;
@@ -319,22 +369,24 @@ impl Agent {
     /// Sends a quACK of a flow.
     fn report(&mut self, reporter: &Reporter, out: &mut Out) {
         let Connection { src, dst, flow } = reporter.connection;
+        let is_for_source = self.scheme.reader == QuackReader::Source;
         let mobile = if self.end == LinkEnd::MobileHost { dst } else { src };
-        let number = u32::from(mobile.0) << 16 | (self.quacks_sent & 0xffff) as u32;
+        let name = if is_for_source { self.name } else { mobile.0 };
+        let number = u32::from(name) << 16 | (self.quacks_sent & 0xffff) as u32;
         self.quacks_sent += 1;
         let Reporter { sums: PowerSums { count, sums }, last, .. } = *reporter;
         out.signal(Signal::Quack(Quack { number, last, sums, count, flow }));
         let packet = Packet {
             src: dst,
             dst: src,
-            flow: FlowId::NONE,
+            flow: if is_for_source { flow } else { FlowId::NONE },
             size: self.scheme.quack_size(),
-            dscp: self.scheme.dscp(Dscp::DEFAULT),
+            dscp: if is_for_source { Dscp::DEFAULT } else { self.scheme.dscp(Dscp::DEFAULT) },
             ecn: Ecn::NotEct,
             handle: Handle::NONE,
             body: Body::Notice(Notice { code: QUACK, seq: SeqNum(number) }),
         };
-        out.send(Port::RADIO, packet);
+        out.send(reporter.port, packet);
     }
 
     /// A quACK has arrived.
@@ -361,7 +413,9 @@ impl Agent {
 
 impl Component for Agent {
     fn receive(&mut self, now: Time, packet: &Packet, port: Port, out: &mut Out) {
+        let for_source = self.scheme.reader == QuackReader::Source;
         if port == Port::RADIO
+            && !for_source
             && let Some(number) = number_of(packet)
         {
             return self.on_quack(now, number, packet, out);
@@ -371,10 +425,18 @@ impl Component for Agent {
         if packet.flow == FlowId::NONE || !self.attachment.is_attached() {
             return;
         }
+        if for_source {
+            let from = if port == Port::WIRED { self.end } else { self.other_end() };
+            let has_bytes = matches!(packet.body, Body::Datagram(_)) && packet.handle != Handle::NONE;
+            if has_bytes && self.scheme.directions.include_from(from) {
+                self.on_arrived(now, packet, port, out);
+            }
+            return;
+        }
         match port {
             Port::WIRED if self.scheme.directions.include_from(self.end) => self.on_sent(now, packet),
             Port::RADIO if self.scheme.directions.include_from(self.other_end()) => {
-                self.on_arrived(now, packet, out);
+                self.on_arrived(now, packet, port, out);
             }
             _ => {}
         }

@@ -3,9 +3,14 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use lasthop_base::{Stream, Streams};
+use lasthop_base::{Bytes, Stream, Streams, Time};
 
 use super::power_sums::{Code, Fate, MOST, PowerSums};
+use super::reader::Reader;
+use super::{QUACK, QuackReader, Sidekick, identifier};
+use crate::component::{Quack, Signal};
+use crate::packet::{Body, Datagram, Dscp, Ecn, FlowId, Handle, HostId, Notice, Packet, SeqNum};
+use crate::stack::{self, Sidecar};
 
 const PRIMES: [(u8, u128); 3] = [(16, 65_521), (24, 16_777_213), (32, 4_294_967_291)];
 
@@ -135,4 +140,56 @@ fn what_cannot_be_decoded_is_told() {
     assert_eq!(code.fates(&sent, &sums_of(code, [11, 22, 33, 44]), &ids[..4]), None, "it is no candidate");
     let [sent, arrived] = [[11, 22], [33, 44]].map(|ids| sums_of(code, ids));
     assert_eq!(code.fates(&sent, &arrived, &[11, 22]), None, "as many, but others");
+}
+
+fn packet(number: u64, body: Body) -> Packet {
+    let (src, dst, dscp, ecn) = (HostId(0), HostId(1), Dscp::DEFAULT, Ecn::NotEct);
+    Packet { src, dst, flow: FlowId(3), size: Bytes(1500), dscp, ecn, handle: Handle(number as u32 + 1), body }
+}
+
+/// A source learns of each packet that has arrived at an agent, and of each that has not, but of those since the last quACK that came
+/// back; and nothing of those before it changes to another agent.
+#[test]
+fn a_source_learns_what_has_arrived() {
+    let mut random = Streams::new(4, 0).stream("source");
+    let scheme = Sidekick { reader: QuackReader::Source, ..Sidekick::default() };
+    let code = Code::new(scheme.bits, scheme.threshold);
+    let mut reader = Reader::new(&scheme);
+    let (mut sums, mut truth, mut told) = (PowerSums::default(), Vec::new(), Vec::new());
+    let (mut agent, mut last_read) = (7, 0);
+    for number in 0..3_000_u64 {
+        let sent = packet(number, Body::Datagram(Datagram { seq: number, sent: Time::ZERO }));
+        reader.on_sent(&sent);
+        if number == 2_000 {
+            (agent, sums) = (8, PowerSums::default());
+        }
+        let is_lost = random.bernoulli(0.03);
+        truth.push(is_lost);
+        if is_lost {
+            continue;
+        }
+        let id = code.identifier(identifier::hash(&sent));
+        code.add(&mut sums, id);
+        let seq = SeqNum(agent << 16 | number as u32);
+        let quack = Quack { number: seq.0, last: id, sums: sums.sums, count: sums.count, flow: FlowId(3) };
+        reader.on_signal(FlowId(3), &Signal::Quack(quack));
+        if !random.bernoulli(0.2) {
+            let mut fates = Vec::new();
+            reader.on_report(&packet(0, Body::Notice(Notice { code: QUACK, seq })), &mut fates);
+            told.extend(fates);
+            last_read = number;
+        }
+    }
+    let numbers = |packet: &Packet| match packet.body {
+        Body::Datagram(datagram) => datagram.seq,
+        _ => unreachable!("a datagram"),
+    };
+    let fates: BTreeMap<u64, stack::Fate> = told.iter().map(|(packet, fate)| (numbers(packet), *fate)).collect();
+    assert_eq!(fates.len(), told.len(), "each is told once");
+    for (number, fate) in &fates {
+        assert_eq!(truth[*number as usize], *fate == stack::Fate::Missing, "{number}");
+    }
+    // The first quACK of an agent tells of none.
+    let unknown = (0..=last_read).filter(|number| !fates.contains_key(number)).collect::<Vec<_>>();
+    assert!(unknown.len() < 30 && unknown.iter().all(|number| *number < 15 || (1_990..2_015).contains(number)));
 }

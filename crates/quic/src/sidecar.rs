@@ -1,0 +1,104 @@
+//! What a scheme has between quinn and the network: it keeps datagrams until a report tells what has become of them.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use lasthop_base::Time;
+use lasthop_proto::quic::Settings;
+use lasthop_proto::stack::{Fate, Sidecar};
+use lasthop_proto::{Body, Ecn, EndCounters, FlowId, Packet, Signal};
+
+use crate::clock;
+use crate::division::Division;
+
+/// Datagrams kept at most: those that left earlier than so many others are not sent again.
+const KEPT: usize = 4096;
+
+/// Datagrams up to this size only acknowledge, and are not acknowledged themselves.
+const ACKNOWLEDGEMENT: u64 = 64;
+
+/// What a scheme has at an end.
+pub(crate) struct Below {
+    sidecar: Box<dyn Sidecar>,
+    division: Arc<Division>,
+    kept: VecDeque<Kept>,
+    reports: u64,
+    repairs: u64,
+}
+
+struct Kept {
+    /// The number of the datagram, which increases.
+    number: u64,
+    /// When quinn has sent it.
+    first: Time,
+    ecn: Ecn,
+    bytes: Vec<u8>,
+}
+
+/// The number of a datagram, and when it left.
+fn number_of(packet: &Packet) -> Option<(u64, Time)> {
+    match packet.body {
+        Body::Datagram(datagram) => Some((datagram.seq, datagram.sent)),
+        _ => None,
+    }
+}
+
+impl Below {
+    pub(crate) fn new(sidecar: Box<dyn Sidecar>, division: Arc<Division>) -> Below {
+        Below { sidecar, division, kept: VecDeque::new(), reports: 0, repairs: 0 }
+    }
+
+    /// A datagram leaves that quinn has sent at `first`.
+    pub(crate) fn on_sent(&mut self, packet: &Packet, first: Time, bytes: &[u8]) {
+        let Some((number, _)) = number_of(packet) else { return };
+        self.sidecar.on_sent(packet);
+        self.kept.push_back(Kept { number, first, ecn: packet.ecn, bytes: bytes.to_vec() });
+        if self.kept.len() > KEPT {
+            self.kept.pop_front();
+        }
+    }
+
+    pub(crate) fn on_signal(&mut self, flow: FlowId, signal: &Signal) {
+        self.sidecar.on_signal(flow, signal);
+    }
+
+    /// A control message has arrived. The datagrams that are missing, each with the time at which quinn has sent it.
+    pub(crate) fn on_report(&mut self, now: Time, packet: &Packet) -> Vec<(Time, Ecn, Vec<u8>)> {
+        let (mut fates, mut missing) = (Vec::new(), Vec::new());
+        self.sidecar.on_report(packet, &mut fates);
+        self.reports += 1;
+        let instant = clock::instant(now);
+        for (packet, fate) in fates {
+            let Some((number, left)) = number_of(&packet) else { continue };
+            // Of those that left earlier, nothing will be told.
+            while self.kept.front().is_some_and(|kept| kept.number < number) {
+                self.kept.pop_front();
+            }
+            let Some(kept) = self.kept.pop_front_if(|kept| kept.number == number) else { continue };
+            let bytes = (packet.size - Settings::HEADERS).0;
+            let bytes = if bytes > ACKNOWLEDGEMENT { bytes } else { 0 };
+            let first = clock::instant(kept.first);
+            match fate {
+                Fate::Arrived => {
+                    self.division.on_report_delay(now.since(left));
+                    // quinn may have declared lost, and sent again, what left for a second time.
+                    if self.sidecar.moves_window() && kept.first == left {
+                        self.division.on_arrived(instant, first, bytes);
+                    }
+                }
+                Fate::Missing => {
+                    self.division.on_missing(instant, first, bytes);
+                    missing.push((kept.first, kept.ecn, kept.bytes));
+                }
+            }
+        }
+        self.repairs += missing.len() as u64;
+        missing
+    }
+
+    /// Reports read, and datagrams sent again.
+    pub(crate) fn count(&self, counters: &mut EndCounters) {
+        counters.notices = self.reports;
+        counters.reactions = self.repairs;
+    }
+}
