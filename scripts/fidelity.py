@@ -14,6 +14,9 @@ the same table comes out each time. ``--quick`` runs one short
 case, ``--case 10,60,0.01,burst=5,queue=0.25,arq`` a link of 10 Mb/s and 60 ms that loses 1 % in bursts of 5
 packets, with a queue of a quarter of the bandwidth-delay product and an ARQ. ``--scheme snoop`` puts an agent
 at the base station in both, and ``--set scheme.snoop.dupacks=2`` changes the scenarios of both.
+
+``--quic PROGRAM`` compares QUIC: the simulator's senders of quinn with the same code over real sockets, by
+the example ``udp`` of ``crates/quic`` (``cargo build -p lasthop-quic --example udp``).
 """
 
 from __future__ import annotations
@@ -39,6 +42,9 @@ from lasthop.virtual import kernels
 
 SENDERS = {"reno": "linux-reno", "cubic": "linux", "bbr": "linux-bbr"}
 """The simulator's senders, by the kernel's names of their congestion control."""
+
+QUIC_SENDERS = ("quinn-newreno", "quinn-cubic", "quinn-bbr")
+"""The simulator's senders that a program over sockets has, too."""
 
 ALLOWED = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
@@ -204,11 +210,15 @@ def emulated(
     seconds: float,
     kernel: str | None,
     changes: list[str],
+    program: str | None,
 ) -> Measured | None:
-    """Return the throughput of the kernel; None if packets were late in all attempts."""
+    """Return the throughput of the kernel, or of the program; None if packets were late in all attempts."""
     this = [sys.executable, str(Path(__file__).resolve())]
     server = " ".join([*this, "--send", control])
     client = [*this, "--receive", "{server}", "--seconds", str(seconds)]
+    if program is not None:
+        server = f"{program} serve {PORT} {control}"
+        client = [program, "fetch", f"{{server}}:{PORT}", control, str(seconds)]
     line = [sys.executable, "-m", "lasthop", "emulate", str(path), "--scheme", scheme, "--run", str(run)]
     line += ["--json", "--server", server, *(f"--set={change}" for change in changes)]
     if kernel is not None:
@@ -274,6 +284,8 @@ class Campaign:
         The kernel in virtual time; None for that of this machine.
     changes : list of str
         Changes of all scenarios, as of `lasthop --set`.
+    program : str or None
+        What sends by QUIC over sockets; None for the TCP of the kernel.
     """
 
     def __init__(
@@ -285,15 +297,18 @@ class Campaign:
         directory: Path,
         kernel: str | None,
         changes: list[str],
+        program: str | None,
     ) -> None:
         self._seconds, self._kernel, self._changes = seconds, kernel, changes
+        self._program = program
         self.lateness: list[Measured] = []
         self.late = 0
         pool = ThreadPoolExecutor(jobs)
         self._begun = []
         for number, (case, control, scheme) in enumerate(rows):
             path = directory / f"{number}.toml"
-            path.write_text(case.scenario(SENDERS[control], seconds))
+            # Real hosts bring their own QUIC to a scenario of TCP.
+            path.write_text(case.scenario("linux" if program else SENDERS[control], seconds))
             repeated = runs * (3 if case.is_random else 1)
             begun = [
                 pool.submit(self._run, path, control, scheme, run, run / repeated) for run in range(repeated)
@@ -306,11 +321,13 @@ class Campaign:
         from lasthop import Scenario
 
         # Timestamps count milliseconds. Where in one a transfer of the kernel begins is left to chance.
+        own = [f"sender={control}"] if self._program else []
         simulated = Scenario.load(
-            path, overrides=[*self._changes, f"transfer.start={round(1000 * phase)} us"]
+            path, overrides=[*self._changes, *own, f"transfer.start={round(1000 * phase)} us"]
         )
         predicted = simulated.run(scheme, run=run).metrics["throughput_bps"]
-        return emulated(path, scheme, control, run, self._seconds, self._kernel, self._changes), predicted
+        options = (self._seconds, self._kernel, self._changes, self._program)
+        return emulated(path, scheme, control, run, *options), predicted
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows in order. Runs that were late in all attempts are left out."""
@@ -378,6 +395,7 @@ def draw(rows: list[Row], stem: str, version: str) -> None:
         axes.fill_between(ends, *bounds, color=SHADE, linewidth=0, label="within 10 %")
         axes.plot(ends, ends, color=INK, linewidth=0.8)
         marks = {"reno": (BLUE, "o"), "cubic": (RED, "s"), "bbr": (GOLD, "^")}
+        marks |= {f"quinn-{name}": marks[name.removeprefix("new")] for name in ("newreno", "cubic", "bbr")}
         for control, (colour, marker) in marks.items():
             of_control = [row for row in rows if row.control == control]
             axes.errorbar(
@@ -421,7 +439,13 @@ def main() -> None:
         metavar="MBPS,MS,LOSS[,burst=N][,queue=BDP][,arq]",
         help="this link; may be repeated",
     )
-    parser.add_argument("--control", action="append", choices=SENDERS, help="may be repeated; by default all")
+    parser.add_argument(
+        "--control",
+        action="append",
+        choices=(*SENDERS, *QUIC_SENDERS),
+        help="may be repeated; by default all",
+    )
+    parser.add_argument("--quic", metavar="PROGRAM", help="compare QUIC with this program over sockets")
     parser.add_argument("--scheme", action="append", help="may be repeated; by default basic")
     parser.add_argument(
         "--set",
@@ -451,9 +475,10 @@ def main() -> None:
         parser.error("--kernel is about virtual time; add --virtual")
     kernel = kernels.find(asked.kernel, print) if asked.virtual else None
     version = f"{kernel.version} in virtual time" if kernel else platform.release()
-    available = list(SENDERS) if kernel else ALLOWED.read_text().split()
     jobs = asked.jobs or (len(os.sched_getaffinity(0)) if kernel else 4)
-    controls = [control for control in asked.control or SENDERS if control in available]
+    known = list(QUIC_SENDERS if asked.quic else SENDERS)
+    available = known if kernel or asked.quic else ALLOWED.read_text().split()
+    controls = [control for control in asked.control or known if control in available]
     cases, schemes, runs, seconds = asked.case or GRID, asked.scheme or ["basic"], asked.runs, asked.seconds
     if asked.quick:
         cases, controls, runs, seconds = [Case(2, 20, 0.0)], controls[:1], 1, 2.0
@@ -461,7 +486,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         order = list(itertools.product(cases, controls, schemes))
         path = str(kernel.path) if kernel else None
-        campaign = Campaign(order, runs, seconds, jobs, Path(directory), path, asked.set)
+        campaign = Campaign(order, runs, seconds, jobs, Path(directory), path, asked.set, asked.quic)
         rows: list[Row] = []
         for line, row in table(campaign.rows(), named=schemes != ["basic"]):
             print(line, flush=True)
