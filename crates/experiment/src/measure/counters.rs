@@ -1,6 +1,7 @@
 //! Counters of a run's components at one instant.
 
 use lasthop_base::{Bytes, Duration, Histogram, Time};
+use lasthop_link::queue::Waits;
 use lasthop_proto::split::Relay;
 use lasthop_proto::traffic::voip::{PlayoutBuffer, PlayoutStats};
 use lasthop_proto::traffic::{Sink, SinkStats, Source, SourceStats};
@@ -23,6 +24,8 @@ pub(crate) struct Counters {
     pub(crate) radios: Vec<LinkStats>,
     /// Packets marked by the queues of wired links.
     pub(crate) marked: u64,
+    /// Waits in both queues of DualPI2 on wired links.
+    pub(crate) waits: [Waits; 2],
     pub(crate) bsses: Vec<BssCounters>,
     /// Of each agent of the schemes.
     pub(crate) agents: Vec<AgentCounters>,

@@ -4,6 +4,7 @@ use std::iter;
 use std::ops::{Add, Range};
 
 use lasthop_base::{Bytes, Duration, Time};
+use lasthop_link::queue::Waits;
 use lasthop_proto::traffic::voip::{Impairments, PlayoutStats, Voip, mos};
 use lasthop_proto::traffic::{Config, HEADERS};
 use lasthop_sim::LinkStats;
@@ -156,6 +157,8 @@ impl Measured<'_> {
                 ecn_marks: self.end.marked - self.warmup.marked
                     + self.on_air(|radio| radio.marked)
                     + self.in_bsses(|bss| bss.marked),
+                l_queue_wait_s: self.waits(0).mean_s(),
+                c_queue_wait_s: self.waits(1).mean_s(),
                 collisions: self.in_bsses(|bss| bss.collisions),
                 busy_time_s: Duration::from_nanos(self.in_bsses(|bss| bss.busy.as_nanos())).as_secs_f64(),
                 fairness: jain(there.map(|each| each.metrics.throughput_bps)),
@@ -205,6 +208,14 @@ impl Measured<'_> {
     fn on_air(&self, count: fn(&LinkStats) -> u64) -> u64 {
         let total = |counts: &Counters| counts.radios.iter().map(count).sum::<u64>();
         total(self.end) - total(self.warmup)
+    }
+
+    /// The waits in the queue of DualPI2 for scalable traffic, 0, or in the other one, 1, of all links.
+    fn waits(&self, queue: usize) -> Waits {
+        let of_radios = |counts: &Counters| {
+            counts.radios.iter().map(|radio| radio.waits[queue]).fold(counts.waits[queue], Waits::and)
+        };
+        of_radios(self.end).since(of_radios(self.warmup))
     }
 
     fn in_bsses(&self, count: fn(&BssCounters) -> u64) -> u64 {

@@ -350,6 +350,11 @@ metrics! {
         /// Packets that queue disciplines marked instead of dropping them, in both directions, other traffic
         /// included.
         ecn_marks: u64, Count => Depends,
+        /// Mean time for which packets waited in the L queue of DualPI2, that for scalable traffic, on all links and in
+        /// both directions. Null if none did. Queues of cells are not counted.
+        l_queue_wait_s: Option<f64>, Time => Lower,
+        /// The same in the C queue of DualPI2, that for other traffic.
+        c_queue_wait_s: Option<f64>, Time => Lower,
         /// Simultaneous starts of transmission in a cell; the sum over all cells. Zero without cells.
         collisions: u64, Count => Lower,
         /// Time for which at least one frame was on the air of a cell; the sum over all cells. A data frame

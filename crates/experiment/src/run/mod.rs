@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use lasthop_base::{Bytes, Streams, Time};
 use lasthop_capture::{CapturePoint, CapturedPart, MAX_FURTHER_PARTS, MAX_PACKETS, RunCapture};
+use lasthop_link::queue::Waits;
 use lasthop_proto::scheme::{Combination, LinkEnd};
 use lasthop_proto::{ComponentId, FlowId, HostId};
 use lasthop_scenario::network::Workload;
@@ -656,7 +657,7 @@ impl CountedComponents<'_> {
             _ => unreachable!("the component is a shared radio"),
         });
         let wired = self.wired.iter().map(|&id| match engine.node(id) {
-            Node::Link(link) => link.stats().marked,
+            Node::Link(link) => link.stats(),
             _ => unreachable!("the component is a wired link"),
         });
         let bsses = self.bsses.iter().map(|&(id, stations)| match engine.node(id) {
@@ -672,7 +673,9 @@ impl CountedComponents<'_> {
             traffic: traffic.collect(),
             applications: applications.collect(),
             radios: radios.chain(shared).collect(),
-            marked: wired.sum(),
+            marked: wired.clone().map(|link| link.marked).sum(),
+            waits: [0, 1]
+                .map(|queue| wired.clone().map(|link| link.waits[queue]).fold(Waits::default(), Waits::and)),
             bsses: bsses.collect(),
             agents: self.agents(engine),
             drops,

@@ -56,6 +56,11 @@ fn packets_wait_in_the_shallow_queue_for_less_than_its_step() {
         waits.iter().sum::<f64>() / waits.len() as f64
     };
     let [classic, scalable] = ["cubic", "prague"].map(mean_ms);
+    // The metric counts from the start, and both directions, whose acknowledgements do not wait.
+    let network = &run.metrics.network;
+    let [l_queue, c_queue] =
+        [network.l_queue_wait_s, network.c_queue_wait_s].map(|wait| 1e3 * wait.expect("a wait"));
+    assert!((0.2..0.8).contains(&l_queue) && (8.0..20.0).contains(&c_queue), "{l_queue} and {c_queue} ms");
     assert!(
         (10.0..20.0).contains(&classic) && (0.2..0.8).contains(&scalable),
         "{classic} ms and {scalable} ms"

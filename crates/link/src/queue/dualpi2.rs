@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fifo::Fifo;
-use super::{About, Discipline, Parameters, QueueStats};
+use super::{About, Discipline, Parameters, QueueStats, Waits};
 use crate::queue::QueueLimit;
 
 /// DualPI2 ([RFC 9332](https://www.rfc-editor.org/rfc/rfc9332)): scalable traffic, by ECT(1) and CE, has a queue of its
@@ -248,6 +248,8 @@ impl Discipline for Dualpi2 {
             let (came, mut packet, is_scalable, change) = self.take()?;
             if !self.signals(now, came, &mut packet, is_scalable) {
                 self.credit += change;
+                let waits = &mut self.stats.waits[usize::from(!is_scalable)];
+                *waits = waits.and(Waits { packets: 1, total: now.since(came) });
                 return Some(packet);
             }
             self.stats.early_drops += 1;

@@ -128,6 +128,34 @@ pub struct QueueStats {
     pub early_drops: u64,
     /// Packets marked instead of an early drop.
     pub marked: u64,
+    /// Waits in the two queues of [`Dualpi2`]: that for scalable traffic, and the other one.
+    pub waits: [Waits; 2],
+}
+
+/// Packets that have left a queue, and the sum of the times for which they waited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waits {
+    /// The number of packets.
+    pub packets: u64,
+    /// The sum of their times.
+    pub total: Duration,
+}
+
+impl Waits {
+    /// The waits of both.
+    pub fn and(self, other: Waits) -> Waits {
+        Waits { packets: self.packets + other.packets, total: self.total + other.total }
+    }
+
+    /// The waits since those `before`.
+    pub fn since(self, before: Waits) -> Waits {
+        Waits { packets: self.packets - before.packets, total: self.total - before.total }
+    }
+
+    /// The mean wait in seconds; `None` without packets.
+    pub fn mean_s(self) -> Option<f64> {
+        (self.packets > 0).then(|| self.total.as_secs_f64() / self.packets as f64)
+    }
 }
 
 impl QueueStats {

@@ -23,7 +23,7 @@ mod with_arq;
 use lasthop_base::{BitRate, Bytes, Duration, Stream, Time};
 use lasthop_channel::Channel;
 use lasthop_link::pace::{Fixed, Pace};
-use lasthop_link::queue::{Discipline, DropTail, LinkQueue, QueueStats};
+use lasthop_link::queue::{Discipline, DropTail, LinkQueue, QueueStats, Waits};
 use lasthop_link::varying::Timing;
 use lasthop_link::{Expansion, Exposed};
 use lasthop_proto::frag::Mtu;
@@ -92,6 +92,8 @@ pub struct LinkStats {
     pub early_drops: u64,
     /// Packets marked by the queue discipline instead of a drop.
     pub marked: u64,
+    /// Waits in the two queues of DualPI2: that for scalable traffic, and the other one.
+    pub waits: [Waits; 2],
 }
 
 impl LinkStats {
@@ -100,6 +102,7 @@ impl LinkStats {
         self.overflowed += queue.overflowed;
         self.early_drops += queue.early_drops;
         self.marked += queue.marked;
+        self.waits = [0, 1].map(|index| self.waits[index].and(queue.waits[index]));
         self
     }
 }
