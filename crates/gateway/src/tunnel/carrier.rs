@@ -227,6 +227,8 @@ impl Carrier {
         if let Some((size, is_tcp)) = offload.segments
             && let Ok(whole) = IpPacket::parse(packet)
             && is_tcp == whole.tcp().is_some()
+            // Not the description of a packet within it.
+            && offload.checksum.is_none_or(|(start, _)| start == whole.header_len)
             && let Ok(mut segments) = offload::segments(&whole, size, offload.cwr())
         {
             let (mut segment, mut count) = (std::mem::take(&mut self.segment), 0);

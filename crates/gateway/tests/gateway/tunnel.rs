@@ -78,10 +78,7 @@ impl Pair {
 
     /// Makes the way without the tunnel, and the key.
     fn prepare(network: &Network) {
-        // Rules of the tests are for packets, as on any real path.
-        ip("link set wired0 gso_max_segs 1");
         network.server.run(|| {
-            ip("link set host2 gso_max_segs 1");
             ip("address add 10.9.0.1/32 dev lo");
             ip("address add fd09::1/128 dev lo nodad");
             // Not the one by which it would begin something itself.
@@ -150,6 +147,12 @@ fn count(gateway: &Gateway, counter: &str) -> u64 {
     gateway.status()["tunnel"]["counters"][counter].as_u64().unwrap_or_else(|| panic!("a counter {counter}"))
 }
 
+/// Lets no batches pass between the two gateways, whose packets rules would count as one.
+fn cut_batches(network: &Network) {
+    ip("link set wired0 gso_max_segs 1");
+    network.server.run(|| ip("link set host2 gso_max_segs 1"));
+}
+
 /// Loses a tenth of all larger packets on the way between the two gateways.
 fn lose(network: &Network) -> bool {
     let rules = |hook: &str, device: &str| {
@@ -159,6 +162,7 @@ fn lose(network: &Network) -> bool {
         )
     };
     let (here, there) = (rules("ingress", "\"wired0\""), rules("ingress", "\"host2\""));
+    cut_batches(network);
     nft(&here) && network.server.run(move || nft(&there))
 }
 
@@ -244,6 +248,44 @@ fn packets_have_the_help_of_their_class() {
         }
     }
     assert_eq!(pair.near.count("failures"), 0);
+}
+
+/// Fast flows leave in batches, and arrive in them if nothing on the path cuts them. Whether it does or not, they are the same.
+#[test]
+fn batches_carry_what_is_fast() {
+    let Some(network) = Network::of("tunnel::batches_carry_what_is_fast") else { return };
+    let pair = Pair::start(network, RULES, "");
+    let _peers = pair.network.server.run(|| echo(BEHIND, 7000));
+    // What sockets of the other gateway's host have read.
+    let read = || {
+        let counters =
+            pair.network.server.run(|| fs::read_to_string("/proc/thread-self/net/snmp")).expect("counters");
+        let values =
+            counters.lines().filter_map(|line| line.strip_prefix("Udp: ")).nth(1).expect("those of UDP");
+        values.split(' ').next().and_then(|count| count.parse::<u64>().ok()).expect("InDatagrams")
+    };
+    let entered = || {
+        // The status is written five times a second.
+        thread::sleep(Duration::from_millis(300));
+        count(&pair.near, "entered")
+    };
+    let talk = |host| {
+        let (before, entered_before) = (read(), entered());
+        pair.network.client.run(move || talk(host, 4_000_000));
+        (read() - before, entered() - entered_before)
+    };
+    for host in BEHIND {
+        let (whole, of) = talk(host);
+        assert!(of > 2800 && whole < of * 9 / 10, "{whole} reads of {of} packets");
+    }
+    cut_batches(&pair.network);
+    let (single, of) = talk(BEHIND[0]);
+    assert!(single >= of, "{single} reads of {of} packets");
+    for gateway in [&pair.near, &pair.far] {
+        for counter in ["dropped", "forged", "malformed", "oversized", "refused", "unsent"] {
+            assert_eq!(count(gateway, counter), 0, "{counter}");
+        }
+    }
 }
 
 /// Bytes there and back, whose echo takes no longer than this.
@@ -508,6 +550,7 @@ fn limit(network: &Network, size: u16) -> bool {
         );
         format!("table netdev path\ndelete table netdev path\ntable netdev path {{\n {chain}\n}}\n")
     };
+    cut_batches(network);
     nft(&rules("wired0")) && network.server.run(move || nft(&rules("host2")))
 }
 
