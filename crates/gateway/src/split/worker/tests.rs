@@ -103,6 +103,25 @@ impl World {
         }
     }
 
+    /// Writes until that is stopped, since the other end does not read.
+    fn fill(&mut self, index: usize, end: usize) {
+        // Far more than the buffers of four sockets and a pipe have.
+        const MOST: u64 = 64 << 20;
+        let stops = "stopped by who does not read";
+        let (before, stopped) =
+            (self.conversations[index].ends[end].written, self.events.get(stops).copied());
+        loop {
+            let written = self.conversations[index].ends[end].written;
+            self.write(index, end, 120_000);
+            self.work();
+            let now = &self.conversations[index].ends[end];
+            if self.events.get(stops).copied() != stopped || now.saw_reset || now.written == written {
+                return;
+            }
+            assert!(written - before < MOST, "it takes what nobody reads");
+        }
+    }
+
     fn write(&mut self, index: usize, end: usize, len: u64) {
         let conversation = &mut self.conversations[index];
         let key = conversation.key;
@@ -182,6 +201,7 @@ impl World {
                     self.count(if under_way { "reset with data under way" } else { "reset" });
                 }
             }
+            96 => self.fill(index, end),
             _ => self.finish(index),
         }
         self.work();
