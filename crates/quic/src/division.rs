@@ -279,6 +279,56 @@ mod tests {
         (division, controller, move |ms| begin + Duration::from_millis(ms))
     }
 
+    /// Counts the bytes of losses.
+    #[derive(Clone)]
+    struct Losses(Arc<AtomicU64>);
+
+    impl ControllerFactory for Losses {
+        fn build(self: Arc<Self>, _now: Instant, _current_mtu: u16) -> Box<dyn Controller> {
+            self.clone_box()
+        }
+    }
+
+    impl Controller for Losses {
+        fn on_congestion_event(&mut self, _now: Instant, _sent: Instant, _persistent: bool, lost: u64) {
+            self.0.fetch_add(lost, Relaxed);
+        }
+
+        fn on_mtu_update(&mut self, _new_mtu: u16) {}
+
+        fn window(&self) -> u64 {
+            10_000
+        }
+
+        fn clone_box(&self) -> Box<dyn Controller> {
+            Box::new(self.clone())
+        }
+
+        fn initial_window(&self) -> u64 {
+            10_000
+        }
+
+        fn into_any(self: Box<Self>) -> Box<dyn Any> {
+            self
+        }
+    }
+
+    /// Of a control that counts losses, also within a round trip, as BBR does.
+    #[test]
+    fn a_control_hears_of_each_loss_once() {
+        let (division, lost) = (Arc::<Division>::default(), Arc::<AtomicU64>::default());
+        let control: Arc<dyn ControllerFactory + Send + Sync> = Arc::new(Losses(Arc::clone(&lost)));
+        let begin = Instant::now();
+        let mut controller =
+            Arc::new(Dividing { control, division: Arc::clone(&division) }).build(begin, 1_000);
+        let at = |ms| begin + Duration::from_millis(ms);
+        [98, 99].map(|sent| division.on_missing(at(100), at(sent), 1_000));
+        controller.on_congestion_event(at(150), at(99), false, 2_000);
+        assert_eq!(lost.load(Relaxed), 2_000, "they were reported");
+        controller.on_congestion_event(at(160), at(105), false, 1_000);
+        assert_eq!(lost.load(Relaxed), 3_000, "it was not");
+    }
+
     /// A loss before the agent counts once, when it is reported, and for 1/26; behind the agent, as without it.
     #[test]
     fn a_reported_loss_counts_once() {
