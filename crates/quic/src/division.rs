@@ -322,7 +322,8 @@ mod tests {
         let mut controller =
             Arc::new(Dividing { control, division: Arc::clone(&division) }).build(begin, 1_000);
         let at = |ms| begin + Duration::from_millis(ms);
-        [98, 99].map(|sent| division.on_missing(at(100), at(sent), 1_000));
+        division.on_missing(at(100), at(98), 1_000);
+        division.on_missing(at(100), at(99), 1_000);
         controller.on_congestion_event(at(150), at(99), false, 2_000);
         assert_eq!(lost.load(Relaxed), 2_000, "they were reported");
         controller.on_congestion_event(at(160), at(105), false, 1_000);
