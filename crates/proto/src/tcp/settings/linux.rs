@@ -73,3 +73,16 @@ impl Settings {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `TCP_TIMEOUT_MIN` of 2 ticks in 5.15, `TCP_TIMEOUT_MIN_US` since 6.6.
+    #[test]
+    fn the_allowance_of_timers_was_two_ticks() {
+        let allowance = |profile: Profile| profile.settings().timer_allowance();
+        assert_eq!(allowance(Profile::Linux), Duration::from_millis(2));
+        assert_eq!(allowance(Profile::Linux515), Duration::from_millis(8));
+    }
+}

@@ -123,4 +123,5 @@ fn syn_backs_off_after_linear_timeouts() {
     times(Profile::Rfc, Some(2), &[1, 2, 3, 5, 9], None);
     times(Profile::Linux, None, &[1, 2, 3, 4, 5, 7, 11, 19, 35, 67], Some(131));
     times(Profile::Linux, Some(0), &[1, 3, 7, 15, 31, 63], Some(127));
+    times(Profile::Linux515, None, &[1, 3, 7, 15, 31, 63], Some(127));
 }
