@@ -152,8 +152,9 @@ def test_what_the_how_tos_add_works() -> None:
     wanted["crates/experiment/tests/toys.rs"] = TOYS.encode()
     arrange(TREE, wanted)
     # The crates of others are those of `make test`; only the workspace is compiled, and not optimised.
-    command = ["cargo", "test", "--quiet", "--config", "profile.test.opt-level=0"]
-    command += ["--config", "profile.test.package.lasthop-scenario.opt-level=0"]
+    command = ["cargo", "test", "--quiet"]
+    for crate in sorted(path.name for path in (ROOT / "crates").iterdir()):
+        command += ["--config", f"profile.test.package.lasthop-{crate}.opt-level=0"]
     command += ["-p", "lasthop-experiment", "--test", "toys", "-p", "lasthop-channel", "--test", "channel"]
     command += ["--", "new_", "registered"]
     settings = {"CARGO_TARGET_DIR": str(ROOT / "target")}

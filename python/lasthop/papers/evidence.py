@@ -68,7 +68,9 @@ class Sweep:
     def settings(self, axis: str) -> dict[str, Any]:
         """Return the settings of an axis as the scenarios have them, by the values."""
         path = self.axes[axis]
-        return {point.parameters[path]: point.scenario[path] for point in self._scenarios}
+        # The last of each value: reading a scenario takes longer than passing over one.
+        last = {point.parameters[path]: point.scenario for point in self._scenarios}
+        return {value: scenario[path] for value, scenario in last.items()}
 
     def points(self) -> list[dict[str, str]]:
         """Return every point, by the short names of the axes."""
