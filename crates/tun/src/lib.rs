@@ -40,6 +40,7 @@ const UDP: libc::c_uint = libc::TUN_F_USO4 | libc::TUN_F_USO6;
 #[derive(Debug)]
 pub struct Tun {
     file: File,
+    takes_udp: bool,
 }
 
 /// The kernel's `struct ifreq`: a name, flags, and room for other requests.
@@ -82,13 +83,19 @@ impl Tun {
             unsafe_code,
             reason = "the request has the layout that the kernel reads, and lives as long as the call"
         )]
-        unsafe { requests::set_interface(file.as_raw_fd(), &raw const request as libc::c_ulong) }
+        unsafe { requests::set_interface(file.as_raw_fd(), &raw mut request as libc::c_ulong) }
             .map_err(|error| wrong(error.into()))?;
-        let tun = Tun { file };
-        tun.set_offload(CHECKSUMS_AND_TCP | UDP)
-            .or_else(|_| tun.set_offload(CHECKSUMS_AND_TCP))
-            .map_err(wrong)?;
+        let mut tun = Tun { file, takes_udp: true };
+        if tun.set_offload(CHECKSUMS_AND_TCP | UDP).is_err() {
+            tun.takes_udp = false;
+            tun.set_offload(CHECKSUMS_AND_TCP).map_err(wrong)?;
+        }
         Ok(tun)
+    }
+
+    /// Whether the kernel knows super-packets of UDP: since Linux 6.2.
+    pub fn takes_udp(&self) -> bool {
+        self.takes_udp
     }
 
     fn set_offload(&self, offload: libc::c_uint) -> io::Result<()> {

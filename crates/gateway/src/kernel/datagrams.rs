@@ -56,13 +56,17 @@ pub(crate) struct Received {
     pub(crate) tos: Tos,
 }
 
-/// Why a datagram was not sent.
+/// Why a datagram, or a batch, was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unsent {
     /// It is longer than the first link of the path carries.
     Oversized,
     /// The kernel has no route, or no room.
     Refused,
+    /// Of a batch: the interface cannot cut it, as behind IPsec, or one without checksums before Linux 6.11.
+    Uncut,
+    /// Of a batch: something is wrong with one of its datagrams, or with batches.
+    Unclear,
 }
 
 impl AsFd for Datagrams {
@@ -134,24 +138,30 @@ impl Datagrams {
         Ok(Some(Received { len: received.bytes, size: size.max(1), ends: Ends { peer, local }, tos }))
     }
 
-    /// Sends a datagram. If its local address is none of this host any more, the routes choose.
+    /// Sends a datagram.
     pub(crate) fn send(&self, ends: Ends, tos: Tos, bytes: &[u8]) -> Result<(), Unsent> {
-        let sent = match (self.try_send(ends, tos, bytes, None), ends.local) {
-            (Err(Errno::EINVAL | Errno::EADDRNOTAVAIL | Errno::ENETUNREACH), Some(_)) => {
-                self.try_send(Ends { local: None, ..ends }, tos, bytes, None)
-            }
-            (sent, _) => sent,
-        };
-        sent.map_err(|error| if error == Errno::EMSGSIZE { Unsent::Oversized } else { Unsent::Refused })
+        self.send_from(ends, tos, bytes, None).map_err(|error| match error {
+            Errno::EMSGSIZE => Unsent::Oversized,
+            _ => Unsent::Refused,
+        })
     }
 
-    /// Sends datagrams of `size` bytes, of which the last may be shorter, with one call. Returns false if they are to be sent one by
-    /// one: the interface cannot do its part, or there is something wrong with one of them.
-    pub(crate) fn send_batch(&self, ends: Ends, tos: Tos, size: usize, bytes: &[u8]) -> Result<bool, Unsent> {
-        match self.try_send(ends, tos, bytes, Some(size as u16)) {
-            Ok(()) => Ok(true),
-            Err(Errno::EAGAIN | Errno::ENOBUFS | Errno::ENOMEM) => Err(Unsent::Refused),
-            Err(_) => Ok(false),
+    /// Sends datagrams of `size` bytes, of which the last may be shorter, with one call.
+    pub(crate) fn send_batch(&self, ends: Ends, tos: Tos, size: usize, bytes: &[u8]) -> Result<(), Unsent> {
+        self.send_from(ends, tos, bytes, Some(size as u16)).map_err(|error| match error {
+            Errno::EAGAIN | Errno::ENOBUFS | Errno::ENOMEM => Unsent::Refused,
+            Errno::EIO => Unsent::Uncut,
+            _ => Unsent::Unclear,
+        })
+    }
+
+    /// If the local address is none of this host any more, the routes choose.
+    fn send_from(&self, ends: Ends, tos: Tos, bytes: &[u8], size: Option<u16>) -> nix::Result<()> {
+        match (self.try_send(ends, tos, bytes, size), ends.local) {
+            (Err(Errno::EINVAL | Errno::EADDRNOTAVAIL | Errno::ENETUNREACH), Some(_)) => {
+                self.try_send(Ends { local: None, ..ends }, tos, bytes, size)
+            }
+            (sent, _) => sent,
         }
     }
 

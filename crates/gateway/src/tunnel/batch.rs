@@ -1,9 +1,9 @@
 //! Datagrams that leave together.
 
-use lasthop_base::{Duration, Time};
+use lasthop_base::{BitRate, Duration, Time};
 use lasthop_tunnel::{Ends, Tos};
 
-/// The most bytes and datagrams at a time: the kernel takes no more, and a code knows what was lost if all of them are.
+/// The most bytes and datagrams at a time. Below the kernel's 64, a code knows what was lost if all of them are.
 const BYTES: usize = 65_000;
 const DATAGRAMS: usize = 48;
 
@@ -11,7 +11,8 @@ const DATAGRAMS: usize = 48;
 const WINDOW: Duration = Duration::from_millis(10);
 
 /// The share of [`WINDOW`] whose datagrams leave together: those of a millisecond, as TCP of Linux sizes its super-packets. So a queue
-/// on the path that counts packets holds no more of a slow tunnel than without batches.
+/// on the path that counts packets holds little more than without batches, if traffic keeps to the rate of the path, as with
+/// acknowledgements as its clock. What enters faster makes batches of [`DATAGRAMS`], unless the rate of the path is stated.
 const SHARE: usize = 10;
 
 /// Successive datagrams between the same ends, with one octet and of one size, of which the last may be shorter. The kernel gets them
@@ -26,15 +27,23 @@ pub(super) struct Batch {
     sent: usize,
     measured_at: Time,
     rate: usize,
+    /// The bytes of a millisecond at the stated rate of the path.
+    stated: usize,
 }
 
 impl Batch {
-    /// Adds a datagram, if it continues the others; returns whether it does.
+    /// An empty one, for a path whose rate may be stated.
+    pub(super) fn new(rate: Option<BitRate>) -> Batch {
+        Batch { stated: rate.map_or(BYTES, |rate| (rate.as_bps() / 8000) as usize), ..Batch::default() }
+    }
+
+    /// Appends a datagram if it has the batch's place and size; returns whether it does.
     pub(super) fn push(&mut self, ends: Ends, tos: Tos, datagram: &[u8]) -> bool {
         if self.bytes.is_empty() {
             (self.place, self.size, self.is_complete) = (Some((ends, tos)), datagram.len(), false);
         }
-        let most = BYTES.min(self.rate / SHARE).min(DATAGRAMS * self.size).max(datagram.len());
+        let most = BYTES.min(self.rate / SHARE).min(self.stated);
+        let most = most.min(DATAGRAMS * self.size).max(datagram.len());
         let continues = self.place == Some((ends, tos))
             && datagram.len() <= self.size
             && !self.is_complete
@@ -47,7 +56,7 @@ impl Batch {
         continues
     }
 
-    /// Goes on to `now`.
+    /// Updates the measured rate.
     pub(super) fn measure(&mut self, now: Time) {
         let passed = now.since(self.measured_at);
         if passed >= WINDOW {
@@ -62,7 +71,7 @@ impl Batch {
         Some((ends, tos, self.size, &self.bytes))
     }
 
-    /// Removes them.
+    /// Empties the batch.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
     }
@@ -79,17 +88,23 @@ mod tests {
     /// Whatever enters leaves in its order, and each batch is one that the kernel cuts into what has entered.
     #[test]
     fn batches_are_cut_into_the_datagrams_that_entered() {
-        let (mut most, mut of_slow) = (0, 0);
+        let (mut most, mut of_slow, mut of_stated) = (0, 0, 0);
         for world in 0..40 {
             let mut draw = Streams::new(43, world).stream("datagrams");
-            let (mut batch, mut now) = (Batch::default(), Time::ZERO + Duration::from_secs(1));
+            let is_stated = world % 4 == 1;
+            let rate = BitRate::from_bps(100_000_000).filter(|_| is_stated);
+            let (mut batch, mut now) = (Batch::new(rate), Time::ZERO + Duration::from_secs(1));
             let (mut entered, mut left) = (Vec::<(SocketAddr, u8, Vec<u8>)>::new(), Vec::new());
             let is_slow = world % 2 == 0;
             let mut take = |batch: &mut Batch| {
                 let Some((ends, tos, size, bytes)) = batch.datagrams() else { return };
                 assert!(bytes.len() <= BYTES && bytes.len().div_ceil(size) <= DATAGRAMS);
                 let count = bytes.len().div_ceil(size);
-                let longest = if is_slow { &mut of_slow } else { &mut most };
+                let longest = match () {
+                    () if is_slow => &mut of_slow,
+                    () if is_stated => &mut of_stated,
+                    () => &mut most,
+                };
                 *longest = (*longest).max(if count > 1 { bytes.len() } else { 0 });
                 left.extend(bytes.chunks(size).map(|datagram| (ends.peer, tos.octet(), datagram.to_vec())));
                 batch.clear();
@@ -114,7 +129,8 @@ mod tests {
             take(&mut batch);
             assert!(left == entered);
         }
-        // A millisecond of 4 Mb/s is 500 B.
+        // A millisecond of 4 Mb/s is 500 B, of 100 Mb/s 12,500 B, whatever enters.
         assert!(of_slow < 700 && most > 60_000, "{of_slow} {most}");
+        assert!((10_000..=12_500).contains(&of_stated), "{of_stated}");
     }
 }

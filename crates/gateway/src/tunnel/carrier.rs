@@ -10,7 +10,7 @@ use lasthop_proto::Dscp;
 use lasthop_tun::Tun;
 use lasthop_tunnel::{Counters, Ends, Event, Help, Key, Settings, Tos, Tunnel};
 use lasthop_wire::virtio::Offload;
-use lasthop_wire::{IpPacket, checksum, offload};
+use lasthop_wire::{IpPacket, Transport, checksum, offload};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
@@ -31,7 +31,7 @@ use crate::observe;
 const TICK: Duration = Duration::from_millis(200);
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// Packets, or datagrams, after which it is looked for the others.
+/// Packets, or datagrams, that are handled before the other descriptor is polled.
 const BATCH: usize = 256;
 
 /// The longest packet of IP, which has a header of IPv6 beyond its length.
@@ -89,7 +89,7 @@ impl Carrier {
             answers: settings.peer.is_none(),
             tunnel,
             keeper: Keeper::start(&settings.interface, routes.clone())?,
-            ports: Ports::new(tun, datagrams, mtu),
+            ports: Ports::new(tun, datagrams, mtu, settings.rate),
             config: config.clone(),
             key,
             routes,
@@ -118,6 +118,7 @@ impl Carrier {
                             json!({"error": error.to_string(), "meaning": meaning}),
                         );
                     }
+                    self.ports.flush(now());
                     // Some may lead into it, and nobody takes packets out of it.
                     self.keeper.pause();
                     let _ = self.routes.lead(self.index, false);
@@ -221,16 +222,26 @@ impl Carrier {
     fn enter_all(&mut self, packet: &mut [u8], offload: Offload) -> usize {
         let at = now();
         if self.tunnel.peer().is_some_and(|peer| classes::is_for(packet, peer)) {
-            self.ports.handed.looped += 1;
-            return 1;
+            let count = match (offload.segments, IpPacket::parse(packet).map(|packet| packet.transport)) {
+                (Some((size, _)), Ok(Transport::Udp(udp))) => udp.payload.len().div_ceil(size.max(1)).max(1),
+                _ => 1,
+            };
+            self.ports.handed.looped += count as u64;
+            return count;
         }
-        if let Some((size, is_tcp)) = offload.segments
-            && let Ok(whole) = IpPacket::parse(packet)
-            && is_tcp == whole.tcp().is_some()
-            // Not the description of a packet within it.
-            && offload.checksum.is_none_or(|(start, _)| start == whole.header_len)
-            && let Ok(mut segments) = offload::segments(&whole, size, offload.cwr())
-        {
+        if let Some((size, is_tcp)) = offload.segments {
+            // The description may be of a packet within it.
+            let is_described = |whole: &IpPacket<'_>| {
+                is_tcp == whole.tcp().is_some()
+                    && offload.checksum.is_none_or(|(start, _)| start == whole.header_len)
+            };
+            let whole = IpPacket::parse(packet).ok().filter(is_described);
+            let segments = whole.and_then(|whole| offload::segments(&whole, size, offload.cwr()).ok());
+            let Some(mut segments) = segments else {
+                self.ports.handed.malformed += 1;
+                return 1;
+            };
+            self.ports.handed.cut += 1;
             let (mut segment, mut count) = (std::mem::take(&mut self.segment), 0);
             let mut known = None;
             while segments.write_next(&mut segment) {
@@ -288,6 +299,7 @@ impl Carrier {
         self.tunnel.set_unhelped(unhelped);
         if self.tunnel.is_worn() {
             self.tunnel.close(at, &mut self.ports);
+            self.ports.flush(at);
             self.former = add(self.former, self.tunnel.counters());
             self.tunnel = new_tunnel(&self.config, &self.key)?;
         }
@@ -309,7 +321,8 @@ impl Carrier {
         let tunnel = &self.tunnel;
         let Counters { entered, left, dropped, forged, replayed, malformed, fec, arq } =
             add(self.former, tunnel.counters());
-        let Handed { unsent, oversized, refused, marked, unmarkable, looped } = self.ports.handed;
+        let handed = self.ports.handed;
+        let Handed { unsent, oversized, refused, marked, unmarkable, looped, .. } = handed;
         let (sent, lost) = tunnel.losses();
         let schemes = self.config.tunnel_classes().into_iter().filter_map(|class| {
             let scheme = match class.help {
@@ -335,7 +348,7 @@ impl Carrier {
                 ("dropped", dropped),
                 ("forged", forged),
                 ("replayed", replayed),
-                ("malformed", malformed),
+                ("malformed", malformed + handed.malformed),
                 ("recovered", fec.recovered),
                 ("unrecovered", fec.unrecovered),
                 ("retransmitted", arq.retransmitted),
@@ -346,6 +359,9 @@ impl Carrier {
                 ("marked", marked),
                 ("unmarkable", unmarkable),
                 ("looped", looped),
+                ("super_packets_in", handed.cut),
+                ("super_packets_out", handed.merged),
+                ("batches", handed.batches),
             ]),
         }
     }

@@ -278,6 +278,11 @@ fn batches_carry_what_is_fast() {
         let (whole, of) = talk(host);
         assert!(of > 2800 && whole < of * 9 / 10, "{whole} reads of {of} packets");
     }
+    for gateway in [&pair.near, &pair.far] {
+        for counter in ["super_packets_in", "super_packets_out", "batches"] {
+            assert!(count(gateway, counter) > 0, "{counter}");
+        }
+    }
     cut_batches(&pair.network);
     let (single, of) = talk(BEHIND[0]);
     assert!(single >= of, "{single} reads of {of} packets");
