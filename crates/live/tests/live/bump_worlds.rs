@@ -1,7 +1,7 @@
 //! Many connections over one bump in virtual time, beside a model of what each end must see.
 //!
 //! ```text
-//! fixed hosts ── wire ── bump ── radio: loses, duplicates, delays, damages, is cut ── mobile hosts
+//! fixed hosts ── wire: loses few ── bump ── radio: loses, duplicates, delays, damages, is cut ── mobile hosts
 //! ```
 //!
 //! The model: whatever agents do, an end reads what the other one has written, byte for byte and in order, and an end after all of
@@ -22,6 +22,10 @@ use lasthop_wire::{Checksum, IpPacket};
 use super::bump::{ETHERNET, HOST, RADIO, agent_of};
 
 const SCHEMES: [&str; 3] = ["snoop", "wtcp-timestamps", "eln"];
+
+/// What agents of each scheme must have done.
+const AGENTS: [&str; 4] =
+    ["snoop.local_retransmissions", "wtcp-timestamps.local_retransmissions", "eln.holes", "eln.marked_acks"];
 
 /// The hosts of a connection; also the sides of the bump.
 const FIXED: usize = 0;
@@ -85,7 +89,7 @@ impl Admission for Admitting {
     }
 }
 
-/// What happens on the radio, and now and then on the wire.
+/// What happens on the radio, or on the wire.
 #[derive(Clone, Copy)]
 struct Path {
     loss: f64,
@@ -111,7 +115,8 @@ struct World {
     /// Without one, packets pass.
     bump: Option<Bump>,
     admitting: Admitting,
-    path: Path,
+    /// The wire, and the radio.
+    paths: [Path; 2],
     talks: BTreeMap<u16, Talk>,
     under_way: BTreeMap<(Time, u64), (Place, Vec<u8>)>,
     number: u64,
@@ -128,7 +133,7 @@ impl World {
             draw,
             bump: Some(Bump::new(RADIO)),
             admitting,
-            path: CLEAN,
+            paths: [CLEAN; 2],
             talks: BTreeMap::new(),
             under_way: BTreeMap::new(),
             number: 0,
@@ -284,11 +289,10 @@ impl World {
 
     /// Sends a packet towards a place: over the radio, or by the wire.
     fn travel(&mut self, side: usize, to: Place, bytes: Vec<u8>) {
-        let Path { loss, duplicates, damage, jitter, is_cut } =
-            if side == MOBILE { self.path } else { CLEAN };
+        let Path { loss, duplicates, damage, jitter, is_cut } = self.paths[side];
         for _ in 0..1 + u32::from(self.draw.bernoulli(duplicates)) {
             if is_cut || self.draw.bernoulli(loss) {
-                self.count("lost", 1);
+                self.count(["lost on the wire", "lost"][side], 1);
                 continue;
             }
             let mut bytes = bytes.clone();
@@ -310,15 +314,19 @@ impl World {
             Place::Bump(side) => {
                 let ends = if side == FIXED { [HOST, RADIO] } else { [RADIO, HOST] };
                 let frame = [&ends.concat()[..], &[8, 0], &bytes].concat();
-                let is_damaged = IpPacket::parse(&bytes).is_ok_and(|packet| {
-                    packet.tcp().is_some() && packet.transport_checksum() == Checksum::Wrong
+                let (is_damaged, is_read) = IpPacket::parse(&bytes).map_or((true, false), |packet| {
+                    (packet.transport_checksum() != Checksum::Correct, packet.tcp().is_some())
                 });
+                self.count("damaged before the bump", u64::from(is_damaged));
                 self.pass(|bump, now, admitting, left| {
                     bump.receive(now, &frame, admitting, &mut |direction, frame| {
                         left.push((direction, frame.to_vec()))
                     });
                     let direction = if side == FIXED { Direction::ToRadio } else { Direction::FromRadio };
-                    assert!(!is_damaged || *left == [(direction, frame)], "what is damaged passes as it is");
+                    // Without a header of TCP it is nobody's.
+                    let is_dropped = left.is_empty() && !is_read;
+                    let passes = *left == [(direction, frame)];
+                    assert!(!is_damaged || passes || is_dropped, "what is damaged passes as it is");
                 });
                 if self.bump.is_none() {
                     self.travel(1 - side, Place::Host(1 - side), bytes);
@@ -432,10 +440,8 @@ impl World {
         self.count("strays", counters.strays);
         self.count("suppressed", counters.suppressed);
         self.count("passed", counters.passed);
-        for (name, times) in &counters.schemes {
-            if name.ends_with(".local_retransmissions") {
-                self.count("retransmitted by agents", *times);
-            }
+        for name in AGENTS {
+            self.count(name, counters.schemes.get(name).copied().unwrap_or(0));
         }
     }
 
@@ -443,7 +449,9 @@ impl World {
         match self.draw.below(60) {
             0..=19 => self.open(),
             20..=29 => {
-                self.path = Path {
+                // A loss before the bump is none that its agents may repair or mark.
+                self.paths[FIXED].loss = [0.0, 0.01][self.draw.below(2) as usize];
+                self.paths[MOBILE] = Path {
                     loss: [0.0, 0.02, 0.2][self.draw.below(3) as usize],
                     duplicates: [0.0, 0.1][self.draw.below(2) as usize],
                     damage: [0.0, 0.05][self.draw.below(2) as usize],
@@ -452,7 +460,7 @@ impl World {
                 };
             }
             30..=32 => self.toggle(),
-            33..=35 => {
+            33..=37 => {
                 let ports: Vec<u16> = self.talks.keys().copied().collect();
                 let chosen = self.draw.below(ports.len().max(1) as u64) as usize;
                 let (now, side) = (self.now, self.draw.below(2) as usize);
@@ -466,9 +474,9 @@ impl World {
                     host.endpoint.abort(now);
                 }
             }
-            36 => {
+            38 => {
                 // Ports become free: TIME-WAIT takes a minute.
-                self.path.is_cut = false;
+                self.paths[MOBILE].is_cut = false;
                 let until = self.now + Duration::from_secs(100);
                 self.run(until);
             }
@@ -487,7 +495,7 @@ fn each_end_sees_what_the_other_one_does() {
         let mut world = World::new(Streams::new(37, number).stream("world"));
         (0..300).for_each(|_| world.step());
         // On a clean path, without a bump or with one, everything comes to its end.
-        world.path = CLEAN;
+        world.paths = [CLEAN; 2];
         for host in world.talks.values_mut().flat_map(|talk| talk.hosts.iter_mut().flatten()) {
             host.ends = true;
         }
@@ -513,18 +521,22 @@ fn each_end_sees_what_the_other_one_does() {
     for event in [
         "closed",
         "damaged",
+        "damaged before the bump",
         "died with flows",
         "dismissed",
         "half-closed",
         "lost",
+        "lost on the wire",
         "passed",
         "ports were used again",
         "refused",
         "reset",
-        "retransmitted by agents",
         "strays",
         "suppressed",
-    ] {
+    ]
+    .into_iter()
+    .chain(AGENTS)
+    {
         assert!(events.get(event).is_some_and(|times| *times >= worlds), "{event}: {events:?}");
     }
 }
