@@ -9,8 +9,9 @@ use lasthop_base::{Duration, Time};
 use lasthop_proto::Dscp;
 use lasthop_tun::Tun;
 use lasthop_tunnel::{Counters, Ends, Event, Help, Key, Settings, Tos, Tunnel};
+use lasthop_wire::offload::Segments;
 use lasthop_wire::virtio::Offload;
-use lasthop_wire::{IpPacket, Transport, checksum, offload};
+use lasthop_wire::{IpPacket, checksum, offload};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
@@ -222,22 +223,12 @@ impl Carrier {
     fn enter_all(&mut self, packet: &mut [u8], offload: Offload) -> usize {
         let at = now();
         if self.tunnel.peer().is_some_and(|peer| classes::is_for(packet, peer)) {
-            let count = match (offload.segments, IpPacket::parse(packet).map(|packet| packet.transport)) {
-                (Some((size, _)), Ok(Transport::Udp(udp))) => udp.payload.len().div_ceil(size.max(1)).max(1),
-                _ => 1,
-            };
+            let count = cut(packet, offload).map_or(1, Iterator::count);
             self.ports.handed.looped += count as u64;
             return count;
         }
-        if let Some((size, is_tcp)) = offload.segments {
-            // The description may be of a packet within it.
-            let is_described = |whole: &IpPacket<'_>| {
-                is_tcp == whole.tcp().is_some()
-                    && offload.checksum.is_none_or(|(start, _)| start == whole.header_len)
-            };
-            let whole = IpPacket::parse(packet).ok().filter(is_described);
-            let segments = whole.and_then(|whole| offload::segments(&whole, size, offload.cwr()).ok());
-            let Some(mut segments) = segments else {
+        if offload.segments.is_some() {
+            let Some(mut segments) = cut(packet, offload) else {
                 self.ports.handed.malformed += 1;
                 return 1;
             };
@@ -367,6 +358,15 @@ impl Carrier {
     }
 }
 
+/// The segments of a super-packet; `None` if it is none, or its description does not fit: it may be of a packet within it.
+fn cut(packet: &[u8], offload: Offload) -> Option<Segments<'_>> {
+    let (size, is_tcp) = offload.segments?;
+    let whole = IpPacket::parse(packet).ok()?;
+    let fits = is_tcp == whole.tcp().is_some()
+        && offload.checksum.is_none_or(|(start, _)| start == whole.header_len);
+    fits.then(|| offload::segments(&whole, size, offload.cwr()).ok()).flatten()
+}
+
 fn add(mut former: Counters, now: Counters) -> Counters {
     former.entered += now.entered;
     former.left += now.left;
@@ -399,4 +399,37 @@ fn new_tunnel(config: &Config, key: &Key) -> io::Result<Tunnel> {
 fn timespec(duration: Duration) -> Timespec {
     let nanos = duration.as_nanos();
     Timespec { tv_sec: (nanos / 1_000_000_000) as i64, tv_nsec: (nanos % 1_000_000_000) as i64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use lasthop_proto::Ecn;
+    use lasthop_wire::{Ip, write};
+
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_cut_is_no_super_packet() {
+        let [src, dst] = [1, 2].map(|host| [10, 0, 0, host].into());
+        let (dscp, ecn, hop_limit, identification) = (Dscp::DEFAULT, Ecn::NotEct, 64, 7);
+        let ip = Ip { src, dst, dscp, ecn, hop_limit, identification, dont_fragment: true };
+        let packet = write::udp(&ip, (80, 4000), &[7; 2500]).expect("short enough");
+        let count = |packet: &[u8], segments, checksum| {
+            let mut offload = Offload::default();
+            (offload.segments, offload.checksum) = (segments, checksum);
+            cut(packet, offload).map(Iterator::count)
+        };
+        assert_eq!(count(&packet, Some((1000, false)), Some((20, 26))), Some(3));
+        assert_eq!(count(&packet, Some((1000, false)), None), Some(3));
+        for (packet, segments, checksum) in [
+            (&packet[..], None, None),
+            (&packet[..], Some((1000, true)), Some((20, 26))),
+            (&packet[..], Some((1000, false)), Some((48, 54))),
+            (&packet[..], Some((0, false)), Some((20, 26))),
+            (&packet[..2000], Some((1000, false)), Some((20, 26))),
+            (&packet[..10], Some((1000, false)), Some((20, 26))),
+        ] {
+            assert_eq!(count(packet, segments, checksum), None, "{segments:?} {checksum:?} {}", packet.len());
+        }
+    }
 }

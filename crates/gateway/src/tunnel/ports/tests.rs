@@ -207,4 +207,9 @@ fn one_datagram_may_fail_for_itself() {
     ports.datagrams.refuses = Some(Unsent::Refused);
     enter(&mut ports, 1000, now);
     assert_eq!((ports.handed.unsent, ports.batches_from), (10, Time::ZERO));
+    // An interface that cuts none is remembered, whatever its datagrams come to.
+    ports.datagrams.refuses = Some(Unsent::Uncut);
+    (0..3).for_each(|_| ports.datagram(peer(), Tos::default(), &[0; 1200]));
+    ports.flush(now);
+    assert_eq!((ports.handed.oversized, ports.batches_from), (7, now + PAUSE));
 }
