@@ -354,17 +354,19 @@ fn down_ends_by_the_data_in_flight() {
 
 #[test]
 fn down_ends_after_its_longest_time() {
-    let rate = 0.4 * RATE;
+    // More segments than rounds count, so that the time comes first.
+    let rate = 2.0 * RATE;
     let mut path = Path { rate, ..Path::new() };
     path.until(20.0, |path| path.bbr.state == State::Up);
     assert_eq!(path.next_state(1.0), State::Down);
     path.set_rate(0.9 * rate);
+    // ProbeRTT is not due in time.
+    path.bbr.min_rtt = path.bbr.min_rtt.map(|min_rtt| MinRtt::new(path.now, min_rtt.rtt));
     let wait = path.bbr.probe.wait.as_secs_f64();
     let began = path.now;
     assert_eq!(path.next_state(4.0), State::Refill);
-    let passed = path.now.since(began).as_secs_f64();
-    // Earlier only after as many rounds as there are segments in flight.
-    assert!(passed > wait || path.bbr.probe.rounds >= 18, "{passed} s of {wait} s");
+    let (passed, rounds) = (path.now.since(began).as_secs_f64(), path.bbr.probe.rounds);
+    assert!(passed > wait && rounds < 63, "{passed} s of {wait} s, {rounds} rounds");
 }
 
 #[test]
@@ -413,6 +415,7 @@ fn cruising_fills_a_path_that_aggregates() {
     assert!(rate > 0.97 * RATE, "{rate}");
 }
 
+/// The three quanta of two segments hold the window above the minimum of four, which `small_windows_are_whole_quanta` reaches.
 #[test]
 fn four_segments_sustain_less_than_one() {
     let mut path = Path { rate: 10_000.0, ..Path::new() };
@@ -420,6 +423,8 @@ fn four_segments_sustain_less_than_one() {
     path.assert_bandwidth(10_000.0);
     let (rate, _) = path.pass(5.0);
     assert!(path.bbr.window.cwnd >= 4.0 * f64::from(MSS) && rate > 0.97 * 10_000.0, "{rate}");
+    let pace = path.bbr.pacing_rate(RTT) / path.bbr.state.pacing_gain();
+    assert!((pace / (0.99 * 10_000.0) - 1.0).abs() < 0.02, "{pace}");
 }
 
 #[test]
@@ -456,16 +461,20 @@ fn a_policer_is_conformed_to() {
     assert!(rate > 0.9 * RATE / 2.0 && lost < 0.05, "{rate} B/s, {lost} lost");
 }
 
-/// A spurious recovery or timeout ends a probe; the undo restores the bounds and probes again.
+/// A spurious recovery or timeout ends a probe; the undo restores the bounds and probes again, also if a timeout came within the
+/// recovery.
 #[test]
 fn a_spurious_recovery_or_timeout_is_undone() {
-    for timeout in [false, true] {
+    for (timeout, another) in [(false, false), (true, false), (false, true), (true, true)] {
         let mut path = Path::at(State::Up);
         let before = path.bbr.window;
         let loss = path.loss();
         if timeout { path.bbr.on_timeout(&loss, None) } else { path.bbr.on_loss(&loss, None) }
         for late in [0, 2, 4].map(|place| path.sent[place]) {
             path.lose(&late);
+        }
+        if another {
+            path.bbr.on_timeout(&Loss { again: true, ..loss }, None);
         }
         assert_eq!(path.bbr.state, State::Down);
         assert!(path.longterm().is_finite());
@@ -498,6 +507,7 @@ fn losses_end_a_probe_that_has_a_bound() {
     assert!(path.longterm() <= bound && path.longterm() >= 0.7 * path.bbr.target_inflight());
 }
 
+/// The maximum of a cycle has seen full rates before Refill, so it is cleared once all samples are limited: none of them counts.
 #[test]
 fn an_application_that_limits_refill_does_not_lower_the_bandwidth() {
     let mut path = Path::at(State::Refill);
@@ -507,6 +517,9 @@ fn an_application_that_limits_refill_does_not_lower_the_bandwidth() {
     assert_eq!(path.bbr.max_bandwidth(), bandwidth);
     path.pass(1.0);
     assert_eq!((path.bbr.state, path.bbr.max_bandwidth()), (State::Up, bandwidth));
+    path.bbr.max_bandwidth = [bandwidth, 0.0];
+    path.pass(0.5);
+    assert_eq!(path.bbr.max_bandwidth, [bandwidth, 0.0]);
     path.application = None;
     assert_eq!(path.next_state(1.0), State::Down);
     path.assert_bandwidth(RATE);

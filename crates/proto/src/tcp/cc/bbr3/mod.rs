@@ -10,6 +10,7 @@
 //! - The long-term bound does not apply in Drain, where the draft's table and its pseudocode disagree.
 //! - An acknowledgement without a delivery rate sample does not affect the full-pipe estimate.
 //! - Losses above the threshold that precede the segment do not reduce the data in flight before it.
+//! - The state for an undo is saved when recovery begins, as the draft's text has it, not in each round with losses.
 
 #[cfg(test)]
 mod cases;
@@ -406,9 +407,12 @@ impl Controller for Bbr3 {
     }
 
     /// Recovery itself sets the window to one segment more than in flight.
-    fn on_timeout(&mut self, _loss: &Loss, _factor: Option<f64>) {
+    fn on_timeout(&mut self, loss: &Loss, _factor: Option<f64>) {
         self.save_cwnd();
-        self.save_for_undo();
+        // Within a recovery, the state before its losses is saved already.
+        if !loss.again {
+            self.save_for_undo();
+        }
         self.recovering = true;
     }
 

@@ -7,6 +7,8 @@ use lasthop_base::{Bytes, Duration, Time};
 use super::*;
 use crate::packet::SeqNum;
 
+mod undo;
+
 const MSS: f64 = 1000.0;
 const RTT: Duration = Duration::from_millis(100);
 /// 1000 segments per second: 100 per round-trip time.
@@ -506,51 +508,6 @@ fn a_round_with_a_mark_reduces_rate_and_window_like_losses() {
     flow.round(0.95 * RATE, BDP);
     assert_close(flow.bbr.bandwidth, 0.95 * RATE);
     assert_close(flow.bbr.window.cwnd, 0.7 * cwnd);
-}
-
-// ---- recovery and undo ----------------------------------------------------------------------------------
-
-#[test]
-fn the_end_of_recovery_restores_the_window() {
-    let mut flow = Flow::cruising();
-    let cwnd = flow.bbr.window.cwnd;
-    let loss = Loss { now: flow.now, flight: 0, rwnd: 0, again: false, max: SeqNum(0) };
-    flow.bbr.on_timeout(&loss, None);
-    flow.bbr.window.cwnd = MSS;
-    let sample = RateSample { in_loss: true, ..flow.sample(RATE / 100.0, 1000.0) };
-    flow.feed(&sample);
-    assert_close(flow.bbr.window.cwnd, 4.0 * MSS);
-    flow.round(RATE / 100.0, 4000.0);
-    assert!(flow.bbr.window.cwnd >= cwnd);
-}
-
-#[test]
-fn spurious_losses_are_undone() {
-    let mut flow = Flow::cruising();
-    flow.round(RATE / 2.0, BDP);
-    flow.recover();
-    flow.lose(1000, BDP);
-    let before = flow.bbr.window;
-    flow.round(RATE / 2.0, BDP);
-    assert_close(flow.bbr.bandwidth, 0.7 * RATE);
-    flow.bbr.on_undo(&before);
-    flow.round(RATE / 2.0, BDP);
-    assert_close(flow.bbr.bandwidth, RATE);
-    assert_close(flow.bbr.window.cwnd, before.cwnd);
-}
-
-#[test]
-fn a_probe_ended_by_a_spurious_loss_is_restarted() {
-    let mut flow = bounded();
-    let before = flow.bbr.window;
-    flow.bbr.on_undo(&before);
-    assert_eq!(flow.bbr.state, State::Refill);
-    assert!(flow.longterm().is_infinite());
-    let mut flow = Flow::new();
-    lossy_startup(&mut flow, 6, 2.9e5);
-    flow.bbr.on_undo(&before);
-    assert_eq!(flow.bbr.state, State::Startup);
-    assert_eq!(flow.round(RATE, BDP), State::Startup);
 }
 
 // ---- ProbeRTT and idle times ----------------------------------------------------------------------------
