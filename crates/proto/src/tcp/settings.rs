@@ -35,7 +35,7 @@ pub enum Profile {
     /// ten segments, a minimum RTO of 200 ms. The default in scenario files.
     #[default]
     Linux,
-    /// The same with the rules of Linux 5.15, where they have changed since.
+    /// The same with the rules of Linux 5.15.100, where they have changed since.
     #[serde(rename = "linux-5.15")]
     Linux515,
     /// The Linux server with BBR (version 1) instead of CUBIC.
@@ -97,7 +97,8 @@ pub enum SlowStartExit {
     /// HyStart: at long ACK trains or a delay increase, from a window of 16 segments on (Ha and Rhee 2011, as in
     /// Linux since 6.14).
     Hystart,
-    /// HyStart whose first round begins only when the window has 16 segments, as in Linux 5.16 to 6.13.
+    /// HyStart whose first round begins only when the window has 16 segments, as in Linux 5.16 to 6.13, and 5.15 with its stable
+    /// fixes.
     #[serde(rename = "hystart-16")]
     Hystart16,
     /// HyStart++: at a delay increase, after conservative slow start (RFC 9406).
@@ -369,7 +370,7 @@ settings! {
     /// End of the initial slow start, CUBIC only. `"loss"`: only at a loss. `"hystart"`: also at long ACK
     /// trains or a delay increase, from 16 segments on (HyStart, Ha and Rhee 2011, as in Linux since 6.14).
     /// `"hystart-16"`: the same, but no round begins before the window has 16 segments, as in Linux 5.16 to
-    /// 6.13. `"hystart++"`: at a delay increase, after conservative slow start (RFC 9406).
+    /// 6.13, and 5.15 with its stable fixes. `"hystart++"`: at a delay increase, after conservative slow start (RFC 9406).
     slow_start_exit: SlowStartExit,
     /// Whether the RFCs or ns-2 apply where they differ in detail: windows count bytes with `"rfc"`, segments
     /// with `"ns2"`.
@@ -392,10 +393,11 @@ settings! {
     /// stations that split connections are fixed.
     window_autotuning: bool,
     /// The Linux whose rules apply where they have changed: `"linux-6.18"`, or `"linux-5.15"`, with which recovery sends at most what an
-    /// acknowledgement delivers while it reveals losses (before 5.19), the timers of probes and reordering have an allowance of two ticks in
-    /// place of 2 ms (before 6.6), and, with the profiles of Linux, a SYN backs off at once (before 6.5).
-    #[serde(skip_serializing_if = "Kernel::is_default")]
-    kernel: Kernel,
+    /// acknowledgement delivers, unless it advances the left edge and reveals no loss (before 5.19), the timers of probes and reordering have an allowance of two ticks in
+    /// place of 2 ms (before 6.6), and, with the profiles of Linux, a SYN backs off at once (before 6.5). By default 6.18, with
+    /// profile `linux-5.15` 5.15.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernel: Option<Kernel>,
     /// Initial window: `"rfc5681"`, `"rfc6928"` or a number of segments.
     initial_window: InitialWindow,
     /// Start with one segment; the initial window applies from the first acknowledgement on (`ns2` rules
@@ -485,7 +487,7 @@ settings! {
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     late_backoff: bool,
     /// Number of timeouts of SYN that do not double the RTO. By default none, but with the profiles of Linux 4, as since Linux 6.5
-    /// (`tcp_syn_linear_timeouts`).
+    /// (`tcp_syn_linear_timeouts`), unless `kernel` is 5.15.
     #[serde(skip_serializing_if = "Option::is_none")]
     syn_linear_timeouts: Option<u32>,
     /// The first six timeouts in a row of a thin stream, which has fewer than four segments in flight after its initial slow start, do
@@ -500,7 +502,8 @@ settings! {
     /// User timeout: maximum silence of the peer while data, SYN or FIN are outstanding or a closed window is
     /// probed. The connection is then aborted when the next timer expires. RFC 9293 recommends at least 100
     /// s. By default none, but with the profiles of Linux 924.6 s, which its 15 retransmissions come to
-    /// (`tcp_retries2`), and 131 s for SYN, which are 127 s before Linux 6.5, with `syn_linear_timeouts = 0`.
+    /// (`tcp_retries2`), and 131 s for SYN, which are 127 s with `kernel` 5.15 or
+    /// `syn_linear_timeouts = 0`.
     #[serde(skip_serializing_if = "Option::is_none")]
     user_timeout: Option<Duration>,
 
@@ -536,7 +539,7 @@ impl Default for Settings {
             window: Bytes(65_535).into(),
             window_counts: WindowCounts::Payload,
             window_autotuning: false,
-            kernel: Kernel::default(),
+            kernel: None,
             initial_window: InitialWindow::Rfc6928,
             delay_growth: false,
             initial_ssthresh: InitialThreshold::Unlimited,
@@ -625,7 +628,7 @@ impl Profile {
                 detection: Detection::Rack,
                 congestion: Congestion::Cubic,
                 slow_start_exit: SlowStartExit::Hystart,
-                // Rarely the limit: the third value of tcp_rmem.
+                // Rarely the limit: the third value of tcp_rmem up to Linux 6.15; 32 MiB since.
                 window: Bytes(6 << 20).into(),
                 window_autotuning: true,
                 initial_window: InitialWindow::Segments(10),
@@ -642,10 +645,10 @@ impl Profile {
                 timestamps: true,
                 ..Settings::default()
             },
-            // Half of the third value of tcp_rmem (tcp_adv_win_scale).
+            // Linux 5.15.100. Half of the third value of tcp_rmem (tcp_adv_win_scale); net/ipv4/tcp_cubic.c, with the fix of 5.16.
             Profile::Linux515 => Settings {
                 profile: self,
-                kernel: Kernel::Linux515,
+                slow_start_exit: SlowStartExit::Hystart16,
                 window: Bytes(3 << 20).into(),
                 ..Profile::Linux.settings()
             },

@@ -152,6 +152,27 @@ fn a_code_is_written_by_its_name_if_possible() {
     assert!(read(SCENARIO, &["radio.fec={n=255, k=130, t=18}"]).to_toml().contains("k = 130"));
 }
 
+/// A stated kernel is kept with the profile that has it, and with the other; each is a scenario of its own.
+#[test]
+fn a_stated_kernel_is_kept() {
+    let mut hashes = Vec::new();
+    for profile in ["linux", "linux-5.15"] {
+        for kernel in [&[][..], &["tcp.kernel=linux-5.15"], &["tcp.kernel=linux-6.18"]] {
+            let profile = format!("tcp.profile={profile}");
+            let scenario = read(SCENARIO, &[&[profile.as_str()], kernel].concat());
+            let again = read(&scenario.to_toml(), &[]);
+            assert_eq!(again, scenario);
+            assert_eq!((again.to_toml(), again.hash()), (scenario.to_toml(), scenario.hash()));
+            let stated = kernel.first().map(|key| key.replace("tcp.kernel=", "\nkernel = \"") + "\"\n");
+            assert!(stated.is_none_or(|stated| scenario.to_toml().contains(&stated)));
+            hashes.push(scenario.hash());
+        }
+    }
+    hashes.sort();
+    hashes.dedup();
+    assert_eq!(hashes.len(), 6);
+}
+
 #[test]
 fn the_hash_depends_on_content_only() {
     let hash = read(SCENARIO, &[]).hash();

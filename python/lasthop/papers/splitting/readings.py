@@ -47,16 +47,4 @@ READINGS = (
         ),
         fitted=("cubic-gains",),
     ),
-    Reading(
-        "hystart",
-        "Which HyStart has CUBIC? The artifact's kernel is 5.15.",
-        (
-            Choice("5.15", "rounds from the start, as before Linux 5.16 and since 6.14"),
-            Choice(
-                "5.16",
-                "no round before the window has 16 segments, as in Linux 5.16 to 6.13",
-                {"": {"senders.linux.slow_start_exit": "hystart-16"}},
-            ),
-        ),
-    ),
 )

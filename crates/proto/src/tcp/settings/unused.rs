@@ -4,9 +4,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::{
-    Congestion, Deflation, EcnMode, Flavour, IdleRestart, Kernel, Limit, Rules, Settings, WindowSize,
-};
+use super::{Congestion, Deflation, EcnMode, Flavour, IdleRestart, Limit, Rules, Settings, WindowSize};
 use crate::tcp::cc::Control;
 
 const ONLY_PRR: &str = "only flavour \"prr\" uses it";
@@ -80,7 +78,14 @@ impl Settings {
             "syn_linear_timeouts" => {
                 (self.handshake || self.syn_linear_timeouts == Some(0), "without a handshake no SYN is sent")
             }
-            "kernel" => (records || self.kernel == Kernel::default(), ONLY_PRR),
+            "kernel" => {
+                let sends_syn =
+                    self.profile.is_linux() && self.handshake && self.syn_linear_timeouts.is_none();
+                (
+                    records || sends_syn || self.kernel() == self.profile.kernel(),
+                    "only flavour \"prr\" uses it, and the SYN of a profile of Linux",
+                )
+            }
             "cwnd_validation" => (records || !self.cwnd_validation, ONLY_PRR),
             "pacing" => (records || !self.pacing, ONLY_PRR),
             "delay_growth" => (ns2_aimd || !self.delay_growth, ONLY_NS2_AIMD),

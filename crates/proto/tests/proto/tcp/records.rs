@@ -5,7 +5,7 @@
 use lasthop_base::{Duration, Time};
 use lasthop_proto::Component;
 use lasthop_proto::tcp::{
-    Congestion, Detection, Flavour, InitialThreshold, RttArithmetic, Settings, SlowStartExit,
+    Congestion, Detection, Flavour, InitialThreshold, Profile, RttArithmetic, Settings, SlowStartExit,
 };
 
 use crate::tcp::dialogue::{Client, ms, settings};
@@ -66,6 +66,22 @@ fn prr_repairs_a_burst_of_losses_without_a_burst() {
     }
     for (now, ack, sent) in [(202, 1, 5..7), (203, 2, 7..9), (204, 3, 9..11)] {
         tcp.at(now).sack(ack * 1000, &[15_000..22_000]).sends_full(sent);
+    }
+}
+
+/// Six segments were delivered and three sent for them when a SACK reveals ten more losses: the other three are sent, in Linux 5.15
+/// only what this SACK delivers.
+// Rule: as prr_reduces_the_rate_in_proportion
+#[test]
+fn prr_of_linux_5_15_spends_no_bank_while_losses_are_revealed() {
+    for (profile, sent) in [(Profile::Linux, 3), (Profile::Linux515, 1)] {
+        let mut tcp = Client::start(&Settings { profile, ..records(20) });
+        tcp.sends_full(0..20).at(100);
+        tcp.sack(0, &[1000..2000]).sends_full(20..21).sack(0, &[1000..3000]).sends_full(21..22);
+        tcp.sack(0, &[1000..4000]).sends_full(0..1).ssthresh(10_000.0);
+        (5..9).for_each(|end| _ = tcp.sack(0, &[1000..end * 1000]).sent());
+        tcp.sack(0, &[1000..8000, 18_000..19_000]);
+        assert_eq!(tcp.sent().len(), sent, "{profile:?}");
     }
 }
 
@@ -132,6 +148,11 @@ fn after_reordering_the_reordering_window_always_applies() {
 // recovery/prr/probe.rs]
 #[test]
 fn a_tail_loss_probe_repairs_the_tail() {
+    // Two ticks later in Linux 5.15, in place of 2 ms.
+    let tick = Duration::from_millis(4);
+    let old = Settings { profile: Profile::Linux515, tick, tlp: true, ..records(5) };
+    let mut tcp = Client::start_with(&old, Some(5000));
+    tcp.sends_full(0..5).at(100).ack(1000).timer_at(308).wakes_at(308).sends_full(4..5).timeouts(0);
     let mut tcp = Client::start_with(&Settings { tlp: true, ..records(5) }, Some(5000));
     tcp.sends_full(0..5).at(100).ack(1000).sends_nothing();
     tcp.timer_at(302).wakes_at(302).sends_full(4..5).timeouts(0);

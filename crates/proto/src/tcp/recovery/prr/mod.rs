@@ -442,7 +442,7 @@ impl Prr {
         if !tcp.governs_recovery() {
             tcp.window_mut().set_cwnd(before.cwnd());
         }
-        Reduction::new(prior, target, tcp.settings.kernel.banks_deliveries())
+        Reduction::new(prior, target, tcp.settings.kernel().banks_deliveries())
     }
 
     /// Ends the stage: all data outstanding at its start are acknowledged, or its reduction was undone.
