@@ -44,6 +44,19 @@ pub struct Sender {
     pub title: &'static str,
     /// How the owner of a server chooses it; `None` if no server has it.
     pub how: Option<&'static str>,
+    /// What its control may be told by a [sidecar](Sidecar).
+    pub early: Early,
+}
+
+/// What a control may be told of packets before their receiver acknowledges any that were sent later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Early {
+    /// Nothing: it takes a loss for the end of all that was sent before.
+    Nothing,
+    /// Losses. It would take the time of an earlier acknowledgement for a round trip to the receiver.
+    Losses,
+    /// Losses and acknowledgements.
+    All,
 }
 
 /// Takes the log of a stack, if it keeps one.
@@ -66,6 +79,9 @@ pub trait Sidecar: fmt::Debug + Send {
 
     /// Whether what has arrived at an agent counts as acknowledged for the window.
     fn moves_window(&self) -> bool;
+
+    /// Maximum number of packets of whose fate it may yet learn.
+    fn buffer(&self) -> usize;
 }
 
 /// What an agent reports of a packet.

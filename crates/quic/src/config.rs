@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lasthop_base::{Duration, Stream, Time};
 use lasthop_proto::FlowId;
 use lasthop_proto::quic::Settings;
-use lasthop_proto::stack::{Log, Sender, StackFlow};
+use lasthop_proto::stack::{Early, Log, Sender, StackFlow};
 use lasthop_proto::tcp::Congestion;
 use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
 use quinn_proto::{
@@ -50,8 +50,8 @@ pub(crate) enum Control {
 type Factory = Arc<dyn ControllerFactory + Send + Sync>;
 
 /// A sender with a control that no server has in quinn.
-const fn added(name: &'static str, title: &'static str) -> Sender {
-    Sender { name, title, how: None }
+const fn added(name: &'static str, title: &'static str, early: Early) -> Sender {
+    Sender { name, title, how: None, early }
 }
 
 impl Control {
@@ -61,22 +61,25 @@ impl Control {
             name: "quinn-cubic",
             title: "CUBIC of quinn, its default",
             how: Some("quinn's default: CubicConfig as congestion_controller_factory of TransportConfig"),
+            early: Early::All,
         },
         Sender {
             name: "quinn-newreno",
             title: "NewReno of quinn",
             how: Some("NewRenoConfig as congestion_controller_factory of quinn's TransportConfig"),
+            early: Early::All,
         },
         Sender {
             name: "quinn-bbr",
             title: "BBR of quinn",
             how: Some("BbrConfig as congestion_controller_factory of quinn's TransportConfig"),
+            early: Early::All,
         },
-        added("quinn-pacubic", "path-aware CUBIC over quinn"),
-        added("quinn-linux-cubic", "CUBIC of Linux over quinn"),
-        added("quinn-linux-reno", "Reno of Linux over quinn"),
-        added("quinn-linux-bbr", "BBR of Linux over quinn"),
-        added("quinn-linux-bbr3", "BBR version 3 of Linux over quinn"),
+        added("quinn-pacubic", "path-aware CUBIC over quinn", Early::All),
+        added("quinn-linux-cubic", "CUBIC of Linux over quinn", Early::Losses),
+        added("quinn-linux-reno", "Reno of Linux over quinn", Early::Losses),
+        added("quinn-linux-bbr", "BBR of Linux over quinn", Early::Nothing),
+        added("quinn-linux-bbr3", "BBR version 3 of Linux over quinn", Early::Nothing),
     ];
 
     /// The control of the sender called `name`; that of quinn's default for an unknown one.

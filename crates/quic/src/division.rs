@@ -38,8 +38,8 @@ impl NearShare {
 /// With less, a window would hardly change by a loss.
 const LEAST_SHARE: f64 = 0.01;
 
-/// Acknowledgements by the peer that are remembered until a report repeats them.
-const MOST_ACKED: usize = 4096;
+/// Instants of departures that are remembered until reports repeat them: more than a scheme keeps packets.
+const MOST: usize = 1 << 16;
 
 /// What an end and the controller of its connection share.
 #[derive(Default)]
@@ -57,6 +57,7 @@ struct State {
     /// The shortest round trip to the peer.
     whole: Option<Duration>,
     app_limited: bool,
+    /// As quinn counts it.
     in_flight: u64,
     /// The shortest time from a packet's departure to the report of its arrival, as a round trip to the agent.
     near: Option<Duration>,
@@ -64,8 +65,20 @@ struct State {
     quacked: VecDeque<(Instant, u64)>,
     /// Bytes that the peer has acknowledged before a report, by their departures.
     acked: VecDeque<(Instant, u64)>,
-    /// Bytes of packets that were missing, by their departures, of which quinn has not heard.
-    missing: VecDeque<(Instant, u64)>,
+    /// What left, until quinn has heard of all of it.
+    batches: VecDeque<Batch>,
+    /// The latest departure of what quinn has declared lost: whatever left earlier, it has declared lost or acknowledged.
+    declared: Option<Instant>,
+}
+
+/// Bytes that left at one instant.
+struct Batch {
+    sent: Instant,
+    bytes: u64,
+    /// By the peer.
+    acked: u64,
+    /// Reported, and not yet declared lost.
+    missing: u64,
 }
 
 fn total(bytes: &VecDeque<(Instant, u64)>) -> u64 {
@@ -108,12 +121,37 @@ fn remove(from: &mut VecDeque<(Instant, u64)>, sent: Instant, mut bytes: u64) {
 }
 
 impl State {
-    /// Whether all of the bytes that quinn declares lost were missing at the agent. It will not do so again.
-    fn explains(&mut self, sent: Instant, lost: u64) -> bool {
-        let missing = self.missing.iter().take_while(|(departure, _)| *departure <= sent);
-        let explains = missing.map(|(_, bytes)| bytes).sum::<u64>() >= lost;
-        remove(&mut self.missing, sent, lost);
-        explains
+    fn batch(&self, sent: Instant) -> Option<usize> {
+        self.batches.binary_search_by_key(&sent, |batch| batch.sent).ok()
+    }
+
+    /// The peer acknowledges `bytes` that left at `sent`. Which of one instant, quinn does not tell.
+    fn settle(&mut self, sent: Instant, bytes: u64) {
+        let Some(index) = self.batch(sent) else { return };
+        let batch = &mut self.batches[index];
+        batch.acked += bytes;
+        // The rest was repaired in time.
+        batch.missing = batch.missing.min(batch.bytes.saturating_sub(batch.acked));
+        if batch.acked >= batch.bytes {
+            self.batches.remove(index);
+        }
+    }
+
+    /// How many of the `lost` bytes that quinn declares lost, the latest of which left at `sent`, were missing at the agent. It will not
+    /// declare them again, nor anything that left earlier.
+    fn explain(&mut self, sent: Instant, lost: u64) -> u64 {
+        self.declared = self.declared.max(Some(sent));
+        let mut left = lost;
+        while let Some(first) = self.batches.front_mut().filter(|first| first.sent <= sent) {
+            let explained = first.missing.min(left);
+            left -= explained;
+            if first.sent == sent {
+                first.missing -= explained;
+                break;
+            }
+            self.batches.pop_front();
+        }
+        lost - left
     }
 }
 
@@ -130,6 +168,19 @@ impl Division {
         *near = Some(near.map_or(delay, |near| near.min(delay)));
     }
 
+    /// quinn sends a packet that the peer will acknowledge.
+    pub(crate) fn on_sent(&self, now: Instant, bytes: u64) {
+        let state = &mut *self.state();
+        state.in_flight += bytes;
+        match state.batches.back_mut().filter(|last| last.sent == now) {
+            Some(last) => last.bytes += bytes,
+            None => state.batches.push_back(Batch { sent: now, bytes, acked: 0, missing: 0 }),
+        }
+        if state.batches.len() > MOST {
+            state.batches.pop_front();
+        }
+    }
+
     /// A report tells that a packet which quinn has sent at `sent` has arrived: its bytes count as acknowledged.
     pub(crate) fn on_arrived(&self, now: Instant, sent: Instant, bytes: u64) {
         let mut state = self.state();
@@ -144,12 +195,19 @@ impl Division {
         inner.on_end_acks(now, in_flight, *app_limited, None);
     }
 
-    /// A report shows a packet missing that quinn has sent at `sent`: it was lost before the agent.
+    /// A report shows a packet missing that quinn has sent at `sent`: it was lost before the agent. If quinn has declared it lost
+    /// before, or has had it acknowledged, that is no news.
     pub(crate) fn on_missing(&self, now: Instant, sent: Instant, bytes: u64) {
         let mut state = self.state();
-        let State { inner, whole, near, missing, .. } = &mut *state;
-        let (Some(inner), true) = (inner, bytes > 0) else { return };
-        missing.push_back((sent, bytes));
+        let Some(index) = state.batch(sent).filter(|_| bytes > 0 && state.declared < Some(sent)) else {
+            return;
+        };
+        let State { inner, whole, near, batches, .. } = &mut *state;
+        let (Some(inner), batch) = (inner, &mut batches[index]) else { return };
+        if batch.acked + batch.missing + bytes > batch.bytes {
+            return;
+        }
+        batch.missing += bytes;
         let share = near.zip(*whole).map_or(1.0, |(near, whole)| near.as_secs_f64() / whole.as_secs_f64());
         self.near_share.set(share.clamp(LEAST_SHARE, 1.0));
         inner.on_congestion_event(now, sent, false, bytes);
@@ -197,13 +255,12 @@ impl Controller for Divided {
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, rtt: &RttEstimator) {
         let mut state = self.0.state();
         (state.rtt, state.whole) = (Some(*rtt), Some(rtt.min()));
-        // Repaired in time.
-        state.missing.retain(|(departure, _)| *departure != sent);
+        state.settle(sent, bytes);
         if take(&mut state.quacked, sent, bytes) {
             return;
         }
         add(&mut state.acked, sent, bytes);
-        if state.acked.len() > MOST_ACKED {
+        if state.acked.len() > MOST {
             state.acked.pop_front();
         }
         if let Some(inner) = &mut state.inner {
@@ -224,13 +281,15 @@ impl Controller for Divided {
 
     fn on_congestion_event(&mut self, now: Instant, sent: Instant, is_persistent: bool, lost_bytes: u64) {
         let mut state = self.0.state();
-        if lost_bytes > 0 && state.explains(sent, lost_bytes) && !is_persistent {
-            return;
-        }
+        let is_mark = lost_bytes == 0;
+        state.in_flight = state.in_flight.saturating_sub(lost_bytes);
+        let unheard = if is_mark { 0 } else { lost_bytes - state.explain(sent, lost_bytes) };
         // What had arrived at the agent was lost behind it.
-        remove(&mut state.quacked, sent, lost_bytes);
-        if let Some(inner) = &mut state.inner {
-            inner.on_congestion_event(now, sent, is_persistent, lost_bytes);
+        remove(&mut state.quacked, sent, unheard);
+        if let Some(inner) = state.inner.as_mut().filter(|_| is_mark || is_persistent || unheard > 0) {
+            // Without bytes, it would be a mark.
+            let told = if unheard > 0 { unheard } else { lost_bytes };
+            inner.on_congestion_event(now, sent, is_persistent, told);
         }
     }
 
@@ -322,18 +381,46 @@ mod tests {
         let mut controller =
             Arc::new(Dividing { control, division: Arc::clone(&division) }).build(begin, 1_000);
         let at = |ms| begin + Duration::from_millis(ms);
-        division.on_missing(at(100), at(98), 1_000);
+        let heard = || lost.load(Relaxed);
+        let missing = |sent| {
+            let state = division.state();
+            state.batches[state.batch(at(sent)).expect("it is not settled")].missing
+        };
+        for (sent, packets) in [(98, 1), (99, 1), (105, 1), (110, 4), (120, 2), (130, 2), (140, 1)] {
+            (0..packets).for_each(|_| division.on_sent(at(sent), 1_000));
+        }
+        // In any order.
         division.on_missing(at(100), at(99), 1_000);
+        division.on_missing(at(100), at(98), 1_000);
         controller.on_congestion_event(at(150), at(99), false, 2_000);
-        assert_eq!(lost.load(Relaxed), 2_000, "they were reported");
+        assert_eq!(heard(), 2_000, "they were reported");
         controller.on_congestion_event(at(160), at(105), false, 1_000);
-        assert_eq!(lost.load(Relaxed), 3_000, "it was not");
+        assert_eq!(heard(), 3_000, "it was not");
+        division.on_missing(at(161), at(105), 1_000);
+        assert_eq!(heard(), 3_000, "quinn was faster");
+        // Of one instant: one packet arrives, and two are missing until another two are acknowledged.
+        division.on_missing(at(162), at(110), 1_000);
+        division.on_missing(at(162), at(110), 1_000);
+        division.state().settle(at(110), 1_000);
+        assert_eq!((heard(), missing(110)), (5_000, 2_000));
+        (0..2).for_each(|_| division.state().settle(at(110), 1_000));
+        assert_eq!(missing(110), 1_000, "one was repaired");
+        // Of three, one was reported.
+        controller.on_congestion_event(at(170), at(120), false, 3_000);
+        assert_eq!(heard(), 7_000);
+        // The late report does not hide the next loss.
+        division.on_missing(at(171), at(120), 1_000);
+        controller.on_congestion_event(at(180), at(130), false, 2_000);
+        assert_eq!((heard(), division.state().in_flight), (9_000, 12_000 - 8_000));
+        controller.on_congestion_event(at(190), at(140), true, 1_000);
+        assert_eq!(heard(), 10_000);
     }
 
     /// A loss before the agent counts once, when it is reported, and for 1/26; behind the agent, as without it.
     #[test]
     fn a_reported_loss_counts_once() {
         let (division, mut controller, at) = divided();
+        [98, 160, 298, 305].into_iter().for_each(|sent| division.on_sent(at(sent), 1_000));
         division.on_missing(at(100), at(98), 1_000);
         let once = 10_000.0 * (1.0 - 0.3 / 26.0);
         assert_eq!(controller.window(), once as u64);

@@ -213,6 +213,9 @@ impl<R: Role> Host<R> {
     fn forget(&mut self) {
         let Some((handle, mut connection)) = self.connection.take() else { return };
         self.earlier = self.earlier.plus(&connection);
+        if let Some(below) = &mut self.below {
+            below.forget();
+        }
         self.pace = self.pace.map(|_| Pace::new(self.settings.tick));
         while let Some(event) = connection.poll_endpoint_events() {
             self.endpoint.handle_event(handle, event);

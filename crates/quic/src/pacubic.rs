@@ -18,6 +18,8 @@ use crate::division::NearShare;
 
 const BETA: f64 = 0.7;
 const C: f64 = 0.4;
+/// The growth of Reno that reduces as little (RFC 9438 section 4.3), which the authors leave at that of CUBIC.
+const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 /// Packets in the first window (RFC 9002 section 7.2), and in the smallest.
 const INITIAL: f64 = 10.0;
 const LEAST: f64 = 2.0;
@@ -116,11 +118,14 @@ impl Controller for Pacubic {
             self.window = (self.window * beta).max(LEAST);
             self.threshold = self.window;
             let k = ((max - self.window).max(0.0) / c).cbrt();
-            // The growth of Reno that reduces as little (RFC 9438 section 4.3), which the authors leave at that of CUBIC.
-            let alpha = 3.0 * (1.0 - BETA) / (1.0 + BETA);
-            self.epoch = Epoch { since: Some(now), max, k, c, reno: self.window, alpha };
+            self.epoch = Epoch { since: Some(now), max, k, c, reno: self.window, alpha: ALPHA };
         }
         if is_persistent {
+            // As CUBIC of quinn; the loss of a whole path is at no place on it.
+            let max = self.window;
+            self.threshold = (BETA * max).max(LEAST);
+            let k = ((max - self.threshold).max(0.0) / C).cbrt();
+            self.epoch = Epoch { since: None, max, k, c: C, reno: self.threshold, alpha: ALPHA };
             (self.window, self.recovery) = (LEAST, None);
         }
     }
@@ -180,5 +185,22 @@ mod tests {
             assert!((near.epoch.window(near.epoch.k) - 10.0).abs() < 1e-9, "{share}");
             assert!((near.epoch.window(0.0) - near.window).abs() < 1e-9, "{share}");
         }
+    }
+
+    /// What a path that was gone leaves grows back as CUBIC's, also after a loss before the agent.
+    #[test]
+    fn a_path_that_was_gone_begins_anew() {
+        let near_share = Arc::<NearShare>::default();
+        let begin = Instant::now();
+        let mut made = Arc::new(PacubicConfig { near_share: Arc::clone(&near_share) }).build(begin, 1_000);
+        near_share.set(0.1);
+        made.on_congestion_event(begin + Duration::from_secs(1), begin, false, 1_000);
+        near_share.set(1.0);
+        made.on_congestion_event(begin + Duration::from_secs(2), begin, true, 1_000);
+        let Pacubic { window, threshold, recovery, epoch, .. } =
+            *made.into_any().downcast::<Pacubic>().expect("it is one");
+        assert_eq!((window, recovery, epoch.since, epoch.c), (LEAST, None, None, C));
+        assert!((epoch.max - 9.7).abs() < 1e-9 && (threshold - 0.7 * 9.7).abs() < 1e-9, "{epoch:?}");
+        assert!((epoch.window(0.0) - threshold).abs() < 1e-9 && (epoch.window(epoch.k) - 9.7).abs() < 1e-9);
     }
 }

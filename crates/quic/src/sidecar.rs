@@ -11,9 +11,6 @@ use lasthop_proto::{Body, Ecn, EndCounters, FlowId, Packet, Signal};
 use crate::clock;
 use crate::division::Division;
 
-/// Datagrams kept at most: those that left earlier than so many others are not sent again.
-const KEPT: usize = 4096;
-
 /// Datagrams up to this size only acknowledge, and are not acknowledged themselves.
 const ACKNOWLEDGEMENT: u64 = 64;
 
@@ -48,12 +45,21 @@ impl Below {
         Below { sidecar, division, kept: VecDeque::new(), reports: 0, repairs: 0 }
     }
 
+    /// The connection is over: what its datagrams become is no news to the next one.
+    pub(crate) fn forget(&mut self) {
+        self.kept.clear();
+    }
+
     /// A datagram leaves that quinn has sent at `first`.
     pub(crate) fn on_sent(&mut self, packet: &Packet, first: Time, bytes: &[u8]) {
-        let Some((number, _)) = number_of(packet) else { return };
+        let Some((number, left)) = number_of(packet) else { return };
         self.sidecar.on_sent(packet);
+        let length = bytes.len() as u64;
+        if first == left && length > ACKNOWLEDGEMENT {
+            self.division.on_sent(clock::instant(first), length);
+        }
         self.kept.push_back(Kept { number, first, ecn: packet.ecn, bytes: bytes.to_vec() });
-        if self.kept.len() > KEPT {
+        if self.kept.len() > self.sidecar.buffer() {
             self.kept.pop_front();
         }
     }
@@ -87,7 +93,10 @@ impl Below {
                     }
                 }
                 Fate::Missing => {
-                    self.division.on_missing(instant, first, bytes);
+                    // The control has heard of a packet whose repair is missing.
+                    if kept.first == left {
+                        self.division.on_missing(instant, first, bytes);
+                    }
                     missing.push((kept.first, kept.ecn, kept.bytes));
                 }
             }
@@ -100,5 +109,60 @@ impl Below {
     pub(crate) fn count(&self, counters: &mut EndCounters) {
         counters.notices = self.reports;
         counters.reactions = self.repairs;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lasthop_base::Bytes;
+    use lasthop_proto::{Datagram, Dscp, Handle, HostId};
+
+    use super::*;
+
+    /// Tells that whatever left is missing.
+    #[derive(Debug, Default)]
+    struct AllMissing(Vec<Packet>);
+
+    impl Sidecar for AllMissing {
+        fn on_sent(&mut self, packet: &Packet) {
+            self.0.push(*packet);
+        }
+
+        fn on_signal(&mut self, _flow: FlowId, _signal: &Signal) {}
+
+        fn on_report(&mut self, _packet: &Packet, fates: &mut Vec<(Packet, Fate)>) {
+            fates.extend(self.0.drain(..).map(|packet| (packet, Fate::Missing)));
+        }
+
+        fn moves_window(&self) -> bool {
+            false
+        }
+
+        fn buffer(&self) -> usize {
+            3
+        }
+    }
+
+    fn packet(seq: u64, sent: Time) -> Packet {
+        let body = Body::Datagram(Datagram { seq, sent });
+        let size = Bytes(1_000) + Settings::HEADERS;
+        let (src, dst, flow) = (HostId(0), HostId(1), FlowId(0));
+        Packet { src, dst, flow, size, dscp: Dscp::DEFAULT, ecn: Ecn::NotEct, handle: Handle(1), body }
+    }
+
+    /// As many datagrams leave again as the scheme remembers, and none of an earlier connection.
+    #[test]
+    fn datagrams_are_kept_for_one_connection_and_no_longer_than_the_scheme_knows_them() {
+        let mut below = Below::new(Box::new(AllMissing::default()), Arc::default());
+        let report = packet(0, Time::ZERO);
+        let send = |below: &mut Below, numbers: std::ops::Range<u64>| {
+            numbers.for_each(|number| below.on_sent(&packet(number, Time::ZERO), Time::ZERO, &[0; 1_000]));
+        };
+        send(&mut below, 0..5);
+        assert_eq!(below.on_report(Time::ZERO, &report).len(), 3);
+        send(&mut below, 5..7);
+        below.forget();
+        send(&mut below, 7..8);
+        assert_eq!(below.on_report(Time::ZERO, &report).len(), 1);
     }
 }

@@ -1,7 +1,7 @@
 //! The transport stacks of this build, beside TCP.
 
 use lasthop_proto::quic;
-use lasthop_proto::stack::Stack;
+use lasthop_proto::stack::{Early, Stack};
 
 /// The sender of a connection that does not use TCP.
 #[derive(Clone, Copy, Debug)]
@@ -12,6 +12,14 @@ pub struct StackSender {
     pub name: &'static str,
     /// Settings of QUIC.
     pub quic: quic::Settings,
+}
+
+impl StackSender {
+    /// What its control may be told by a scheme.
+    pub(crate) fn early(&self) -> Early {
+        let own = self.stack.senders().iter().find(|sender| sender.name == self.name);
+        own.map_or(Early::Nothing, |sender| sender.early)
+    }
 }
 
 /// The stacks, of which each is a feature of this crate. The page in a browser has none.

@@ -313,6 +313,11 @@ impl<'a> Combination<'a> {
         self.installed.sidecar.as_ref().map(|(_, agent, make)| (*agent, &**make))
     }
 
+    /// Whether the agent that reports to sources is at one node alone, wherever their packets go.
+    pub fn reports_from_one_node(&self) -> bool {
+        self.sidecar().is_some_and(|(agent, _)| self.at_base_station(agent).node.is_some())
+    }
+
     fn at_end(&self, end: LinkEnd) -> impl Iterator<Item = &InstalledAgent<'a>> {
         self.installed.agents.iter().filter(move |agent| agent.end == end)
     }

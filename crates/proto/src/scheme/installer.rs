@@ -465,7 +465,8 @@ impl<'a> Installer<'a> {
     }
 
     /// Installs what knows the packets of a source of another [stack](crate::stack) than TCP, and hears the signals of the agent
-    /// that the scheme has installed last [at base stations](Installer::at_base_station). A second one is refused.
+    /// that the scheme has installed last [at base stations](Installer::at_base_station). A second one is refused, and schemes that
+    /// [expedite](Installer::expedites) some packets.
     pub fn at_source<S: Sidecar + 'static>(&mut self, sidecar: impl Fn() -> S + Send + Sync + 'a) {
         if let Some((other, ..)) = self.sidecar {
             let problem = format!("\"{other}\" and \"{}\" both report to sources", self.scheme);
@@ -474,6 +475,7 @@ impl<'a> Installer<'a> {
         let agent = self.agents_at(LinkEnd::BaseStation).saturating_sub(1);
         let make = Box::new(move || -> Box<dyn Sidecar> { Box::new(sidecar()) });
         self.sidecar = Some((self.scheme, agent, make));
+        self.refuse_overtaking();
     }
 
     /// Refuses a scheme that is to be installed at one node.
@@ -487,7 +489,8 @@ impl<'a> Installer<'a> {
     }
 
     fn refuse_overtaking(&mut self) {
-        if let Some((first, ordered)) = self.expedites.zip(self.ordered) {
+        let ordered = self.ordered.or(self.sidecar.as_ref().map(|(scheme, ..)| *scheme));
+        if let Some((first, ordered)) = self.expedites.zip(ordered) {
             self.refuse(format!(
                 "\"{first}\" lets some packets of a flow go first, and \"{ordered}\" relies on their order"
             ));

@@ -26,6 +26,8 @@ pub enum Need {
     Order,
     /// All packets of a wireless link pass the agents at its base station.
     AgentsPassed,
+    /// Sources of QUIC have one agent on the way, to which packets keep their order, and a control that its reports suit.
+    Reports,
     /// Finite connections are closed with FIN.
     Close,
 }
@@ -46,6 +48,7 @@ impl Combination<'_> {
             (!self.connected().is_empty(), Need::WiredPathsBetweenStations),
             (self.exchanges_packets(), Need::Order),
             (!self.pairs().is_empty(), Need::AgentsPassed),
+            (self.sidecar().is_some(), Need::Reports),
             (splits, Need::Close),
         ];
         needs

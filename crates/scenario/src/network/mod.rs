@@ -563,6 +563,15 @@ impl Network {
         paths.flat_map(|flow| self.steps_of(flow))
     }
 
+    /// How many wireless links a path of a flow has at most.
+    pub fn wireless_steps(&self, flow: &Flow) -> usize {
+        let is_wireless = |step: &&[HostId]| {
+            let link = self.graph.link(step[0], step[1]);
+            link.is_some_and(|link| !matches!(self.links[usize::from(link.0)], NetworkLink::Wired(_)))
+        };
+        flow.path.all().map(|nodes| nodes.windows(2).filter(is_wireless).count()).max().unwrap_or(0)
+    }
+
     /// The links on the paths of a flow, each with the node at which its data enter it.
     fn steps_of(&self, flow: &Flow) -> impl Iterator<Item = (LinkId, HostId)> {
         let steps = flow.path.all().flat_map(|nodes| nodes.windows(2));

@@ -7,6 +7,7 @@ use lasthop_link::ShortestPaths;
 use lasthop_link::graph::LinkId;
 use lasthop_link::queue::Queue;
 use lasthop_proto::scheme::{Combination, Need};
+use lasthop_proto::stack::Early;
 use lasthop_proto::{HostId, arq};
 
 use super::{BssKind, LastHop, Network, NetworkLink};
@@ -42,6 +43,7 @@ impl Scenario {
             Need::WiredPathsBetweenStations => network.lacks_wired_paths(),
             Need::Order => network.lacks_order(),
             Need::AgentsPassed => network.passes_agents(),
+            Need::Reports => return network.lacks_reports(combination),
             Need::Close => self.lacks_close(combination, network),
         };
         lack.map(String::from)
@@ -186,6 +188,42 @@ impl Network {
             "relies on the order of packets on wireless links, and delay.netem of one reorders them; \
              add in_order = true to it instead of reorder, or leave the scheme out",
         )
+    }
+
+    fn lacks_reports(&self, combination: &Combination<'_>) -> Option<String> {
+        let (_, sidecar) = combination.sidecar()?;
+        let needed = if sidecar().moves_window() { Early::All } else { Early::Losses };
+        let flows = || self.flows.iter().filter(|flow| flow.stack.is_some());
+        let name = flows().filter_map(|flow| flow.stack).find(|it| it.early() < needed).map(|it| it.name);
+        if let Some(name) = name {
+            let (what, remedy) = match needed {
+                Early::All => {
+                    ("takes reports of arrivals for round trips to the receiver", "set moves_window = false")
+                }
+                _ => {
+                    ("takes a reported loss for the end of all that was sent before", "set reader = \"link\"")
+                }
+            };
+            return Some(format!(
+                "reports to sources, and the control of {name} {what}; {remedy}, or take another sender"
+            ));
+        }
+        if !combination.reports_from_one_node() && flows().any(|flow| self.wireless_steps(flow) > 1) {
+            return Some(String::from(
+                "reports to sources from one agent on the way, and one connection goes over two wireless links; \
+                 name a base station (\"scheme@node\"), or leave the scheme out",
+            ));
+        }
+        let reorders = |(link, from): (LinkId, HostId)| match &self.links[usize::from(link.0)] {
+            NetworkLink::Wired(wired) => !wired.delay.keeps_order(),
+            _ => self.radio(link, from).is_some_and(|radio| !radio.delay.keeps_order()),
+        };
+        flows().flat_map(|flow| self.steps_of(flow)).any(reorders).then(|| {
+            String::from(
+                "reports to sources, which rely on the order of their packets, and delay.netem of a link on their path \
+                 reorders them; add in_order = true to it instead of reorder, or leave the scheme out",
+            )
+        })
     }
 
     fn passes_agents(&self) -> Option<&'static str> {

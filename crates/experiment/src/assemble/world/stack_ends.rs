@@ -80,6 +80,7 @@ impl Layout {
             let is_first = !matches!(flow.workload, Workload::Joined(_));
             let log = (is_logged && is_first).then(StackLog::default);
             all.logs.extend(log.iter().map(|log| (id, log.clone())));
+            let sidecar = combination.sidecar().filter(|_| self.network.wireless_steps(flow) > 0);
             let stack_flow = |contents: &Contents| StackFlow {
                 connection: self.connection(id),
                 sender: sender.name,
@@ -87,7 +88,7 @@ impl Layout {
                 random: streams.stream(&["stack:", &flow.name].concat()),
                 contents: Arc::new(contents.clone()),
                 log: log.clone().map(|log| Arc::new(log) as Arc<dyn Log>),
-                sidecar: combination.sidecar().map(|(_, make)| make),
+                sidecar: sidecar.map(|(_, make)| make),
             };
             let contents = all.contents.get_or_insert_default();
             let ends = match &flow.workload {

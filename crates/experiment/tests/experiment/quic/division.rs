@@ -63,6 +63,22 @@ fn reports_of_no_losses_change_little() {
     assert!((0.97..1.03).contains(&(divided / basic)), "{basic} {divided}");
 }
 
+/// A receiver that acknowledges about once in a round trip slows its source down, unless reports move the window. Without them, the
+/// authors have 1.8 of 10 Mb/s with this delay, and 8.5 with them; quinn does not let acknowledgements become as rare.
+#[test]
+fn reports_replace_acknowledgements() {
+    let rare = |moves: &str| {
+        let rare =
+            ["sender=quinn-cubic", "radio.channel=perfect", "transfer.size=10 MB", "transfer.from=fixed"];
+        let more = ["transfer.to=mobile", "scheme.sidekick.directions=down", "scheme.sidekick.wait=15 ms"];
+        let most = ["scheme.sidekick.threshold=20", "quic.ack_every=1000", "quic.ack_delay=200 ms", moves];
+        mean(UPLOAD, "sidekick", &[&rare[..], &more, &most].concat(), 1)
+    };
+    let [unmoved, moved] =
+        ["false", "true"].map(|moves| rare(&format!("scheme.sidekick.moves_window={moves}")));
+    assert!(unmoved < 8.0 && moved > 8.8, "{unmoved} {moved}");
+}
+
 #[test]
 fn settings_of_sources_are_checked() {
     let refused = |overrides: &[&str]| {
@@ -74,6 +90,17 @@ fn settings_of_sources_are_checked() {
     let message =
         refused(&["sender=quinn-cubic", "scheme.sidekick.reader=link", "scheme.sidekick.moves_window=true"]);
     assert!(message.contains("moves_window") && message.contains("reader is \"source\""), "{message}");
+    for [set, cause, remedy] in [
+        ["sender=quinn-linux-bbr3", "control of quinn-linux-bbr3", "reader = \"link\""],
+        ["scheme.sidekick.moves_window=true", "control of quinn-linux-cubic", "moves_window = false"],
+        ["wired.delay={netem={delay=\"9 ms\",jitter=\"5 ms\"}}", "reorders", "in_order = true"],
+    ] {
+        let message = refused(&["sender=quinn-linux-cubic", set]);
+        assert!(message.contains(cause) && message.contains(remedy), "{set}: {message}");
+    }
+    let both = ["sender=quinn-cubic", "topology.path={routers=2, wireless=\"both\"}"];
+    let message = refused(&[&both[..], &["transfer.from=source", "transfer.to=destination"]].concat());
+    assert!(message.contains("two wireless links") && message.contains("name a base station"), "{message}");
     // Nobody reads them.
     let tcp = Scenario::parse(UPLOAD, "division.toml", &["sender=linux", "transfer.size=100 KB"])
         .expect("it is valid");

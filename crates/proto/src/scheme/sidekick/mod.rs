@@ -39,8 +39,9 @@
 //! or from it) to that source. What is missing was lost on the way to the base station: the source sends it again, and its control
 //! is told of a loss there, which it may answer by less than one behind (`quinn-pacubic`). With `moves_window`, what has arrived at the
 //! base station no longer counts as in flight, so that the receiver may acknowledge rarely (`quic.ack_every`). TCP is not served.
-//! Packets on the way to the base station must keep their order, and `wait`, `attempts` and `expedite` of repairs have no effect:
-//! a repair is a packet like others.
+//! Refused are links that reorder packets on the way, a connection with two such base stations on its path, and controls that such
+//! reports mislead: BBR of Linux, and with `moves_window` all of Linux's. `attempts` and `expedite` have no effect: a repair is a packet
+//! like others.
 //!
 //! **Differences from the papers.**
 //! - By default it is the mobile host that sends quACKs, and the proxy retransmits, as in HotNets 2022.

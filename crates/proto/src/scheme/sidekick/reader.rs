@@ -97,4 +97,8 @@ impl Sidecar for Reader {
     fn moves_window(&self) -> bool {
         self.moves_window
     }
+
+    fn buffer(&self) -> usize {
+        self.buffer
+    }
 }
