@@ -802,7 +802,8 @@ fn the_number_of_recorded_rows_is_bounded() {
         // A run that completed would be printed in full.
         let Err(error) = scenario.run("basic", 1, 0, observe) else { panic!("it is too much") };
         let error = error.to_string();
-        let (at, reason) = error.split_once(" s the traces and series of this run ").expect("it says when");
+        let (at, reason) =
+            error.split_once(" s the traces, series and qlogs of this run ").expect("it says when");
         assert!(reason.starts_with("have more than 4000000 rows; lower the limit or"), "{reason}");
         at.rsplit_once("after ").expect("it says when").1.parse::<f64>().expect("seconds")
     };

@@ -44,10 +44,10 @@ use crate::metric::metric_name;
 /// counters : dict of str to dict of str to int
 ///     The counters of each agent that has some, by the name that `agents` uses.
 /// qlogs : dict of str to str
-///     The qlog of each connection and application over QUIC, by name: a JSON text sequence, as its library writes it. Empty if the
-///     run was made without ``qlog=True``.
+///     The qlog of the sender of each connection and of the server of each application over QUIC, by name: a JSON text sequence, as its
+///     library writes it. Empty if the run was made without ``qlog=True``.
 /// recorded_rows : int
-///     Number of rows in its traces and series, each about 100 bytes in memory.
+///     Number of rows in its traces, series and qlogs, each about 100 bytes in memory.
 #[pyclass(frozen, module = "lasthop._lasthop")]
 pub(crate) struct Run {
     scenario: Arc<lasthop_scenario::Scenario>,

@@ -64,7 +64,7 @@ def run(
     pcap : str or Path, optional
         A pcapng file to write.
     qlog : bool, default False
-        Whether to keep the logs of connections over QUIC, for `Run.qlogs`.
+        Whether to keep the logs of senders over QUIC, for `Run.qlogs`.
 
     Returns
     -------

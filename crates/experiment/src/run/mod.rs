@@ -514,7 +514,7 @@ impl Setup<'_> {
     /// The error for a run whose recordings exceed the memory limit at `now`.
     fn overrecorded(&self, now: Time) -> RunError {
         let message = format!(
-            "after {now} the traces and series of this run have more than {MAX_ROWS_RECORDED} rows; lower the \
+            "after {now} the traces, series and qlogs of this run have more than {MAX_ROWS_RECORDED} rows; lower the \
              limit or the size of transfers, or run without them"
         );
         RunError::Scenario(self.scenario.error(ErrorKind::Limit, message))
