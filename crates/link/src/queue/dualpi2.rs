@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fifo::Fifo;
-use super::{About, Discipline, Parameters, QueueStats, Waits};
+use super::{About, Discipline, LEAST_UPDATE, Parameters, QueueStats, Waits};
 use crate::queue::QueueLimit;
 
 /// DualPI2 ([RFC 9332](https://www.rfc-editor.org/rfc/rfc9332)): scalable traffic, by ECT(1) and CE, has a queue of its
@@ -32,7 +32,7 @@ pub struct Params {
     pub limit: QueueLimit,
     /// Wanted delay of the C queue. By default 15 ms (RFC 9332 appendix A.1).
     pub target: Duration,
-    /// Time between updates of the base probability. By default 16 ms (RFC 9332 appendix A.1).
+    /// Time between updates of the base probability. At least 100 us; by default 16 ms (RFC 9332 appendix A.1).
     pub update: Duration,
     /// Weight of the distance of the delay from the target, in Hz. By default 41/256, as in Linux.
     pub alpha: f64,
@@ -88,8 +88,8 @@ impl Parameters for Params {
         if self.target.is_zero() {
             return wrong("dualpi2.target", zero);
         }
-        if self.update.is_zero() {
-            return wrong("dualpi2.update", zero);
+        if self.update < LEAST_UPDATE {
+            return wrong("dualpi2.update", "found less than 100 us, expected some milliseconds");
         }
         let weight = "found a number outside of 0 to 1000, expected Hz";
         if !(0.0..=1000.0).contains(&self.alpha) {

@@ -25,6 +25,9 @@ pub use drop_tail::DropTail;
 pub use limit::QueueLimit;
 pub use link_queue::LinkQueue;
 
+/// Least time between updates of a probability: a run has as many of them as fit into it.
+const LEAST_UPDATE: Duration = Duration::from_micros(100);
+
 registry::register! {
     codel: Codel,
     fq_codel: FqCodel,

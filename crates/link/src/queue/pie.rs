@@ -20,7 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fifo::Fifo;
-use super::{About, Discipline, Parameters, QueueStats};
+use super::{About, Discipline, LEAST_UPDATE, Parameters, QueueStats};
 use crate::queue::QueueLimit;
 
 /// Time for which a burst is not dropped (MAX_BURST).
@@ -45,7 +45,7 @@ pub struct Params {
     pub limit: QueueLimit,
     /// Wanted queueing delay. By default 15 ms (RFC 8033 section 4.2).
     pub target: Duration,
-    /// Time between updates of the probability (`tupdate` of tc). By default 15 ms (RFC 8033 section 4.2).
+    /// Time between updates of the probability (`tupdate` of tc). At least 100 us; by default 15 ms (RFC 8033 section 4.2).
     pub update: Duration,
     /// Weight of the distance of the delay from the target, in sixteenths per second. By default 2, or 1/8 Hz (RFC
     /// 8033 section 4.2).
@@ -93,8 +93,8 @@ impl Parameters for Params {
         if self.target.is_zero() {
             return wrong("pie.target", zero);
         }
-        if self.update.is_zero() {
-            return wrong("pie.update", zero);
+        if self.update < LEAST_UPDATE {
+            return wrong("pie.update", "found less than 100 us, expected some milliseconds");
         }
         let weight = "found a number outside of 0 to 32, expected sixteenths per second";
         if !(0.0..=32.0).contains(&self.alpha) {

@@ -40,6 +40,7 @@ const EDITS: &[(&str, &str, &str)] = &[
     ("no quantum", "delay = \"0 s\"", "queue.fq-codel.quantum = \"0 B\""),
     ("no queue", "delay = \"0 s\"", "queue.fq-codel.flows = 0"),
     ("an update of no length", "delay = \"0 s\"", "queue.pie.update = \"0 s\""),
+    ("too many updates", "delay = \"0 s\"", "queue.dualpi2.update = \"99 us\""),
     ("a negative weight", "delay = \"0 s\"", "queue.pie.alpha = -1"),
     (
         "thresholds in the wrong order",
