@@ -144,7 +144,16 @@ fn what_cannot_be_decoded_is_told() {
 
 fn packet(number: u64, body: Body) -> Packet {
     let (src, dst, dscp, ecn) = (HostId(0), HostId(1), Dscp::DEFAULT, Ecn::NotEct);
-    Packet { src, dst, flow: FlowId(3), size: Bytes(1500), dscp, ecn, handle: Handle(number as u32 + 1), body }
+    Packet {
+        src,
+        dst,
+        flow: FlowId(3),
+        size: Bytes(1500),
+        dscp,
+        ecn,
+        handle: Handle(number as u32 + 1),
+        body,
+    }
 }
 
 /// A source learns of each packet that has arrived at an agent, and of each that has not, but of those since the last quACK that came
@@ -184,12 +193,15 @@ fn a_source_learns_what_has_arrived() {
         Body::Datagram(datagram) => datagram.seq,
         _ => unreachable!("a datagram"),
     };
-    let fates: BTreeMap<u64, stack::Fate> = told.iter().map(|(packet, fate)| (numbers(packet), *fate)).collect();
+    let fates: BTreeMap<u64, stack::Fate> =
+        told.iter().map(|(packet, fate)| (numbers(packet), *fate)).collect();
     assert_eq!(fates.len(), told.len(), "each is told once");
     for (number, fate) in &fates {
         assert_eq!(truth[*number as usize], *fate == stack::Fate::Missing, "{number}");
     }
     // The first quACK of an agent tells of none.
     let unknown = (0..=last_read).filter(|number| !fates.contains_key(number)).collect::<Vec<_>>();
-    assert!(unknown.len() < 30 && unknown.iter().all(|number| *number < 15 || (1_990..2_015).contains(number)));
+    assert!(
+        unknown.len() < 30 && unknown.iter().all(|number| *number < 15 || (1_990..2_015).contains(number))
+    );
 }

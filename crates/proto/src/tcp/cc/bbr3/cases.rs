@@ -56,8 +56,11 @@ struct Path {
 
 impl Path {
     fn new() -> Path {
-        let settings =
-            Settings { packet_size: Bytes(u64::from(MSS) + 40), initial_window: InitialWindow::Segments(10), ..Settings::default() };
+        let settings = Settings {
+            packet_size: Bytes(u64::from(MSS) + 40),
+            initial_window: InitialWindow::Segments(10),
+            ..Settings::default()
+        };
         let mut path = Path {
             bbr: Bbr3::new(&settings, 1),
             estimator: DeliveryRate::default(),
@@ -228,7 +231,11 @@ impl Path {
             self.step();
             let passed = self.now.since(began).as_secs_f64();
             let (state, rate) = (self.bbr.state, self.bbr.max_bandwidth());
-            assert!(passed < seconds, "not within {seconds} s: {state:?}, {rate} B/s, {} B", self.in_flight());
+            assert!(
+                passed < seconds,
+                "not within {seconds} s: {state:?}, {rate} B/s, {} B",
+                self.in_flight()
+            );
         }
         self.now.since(began).as_secs_f64()
     }
@@ -469,7 +476,11 @@ fn a_spurious_recovery_or_timeout_is_undone() {
         let mut path = Path::at(State::Up);
         let before = path.bbr.window;
         let loss = path.loss();
-        if timeout { path.bbr.on_timeout(&loss, None) } else { path.bbr.on_loss(&loss, None) }
+        if timeout {
+            path.bbr.on_timeout(&loss, None)
+        } else {
+            path.bbr.on_loss(&loss, None)
+        }
         for late in [0, 2, 4].map(|place| path.sent[place]) {
             path.lose(&late);
         }
