@@ -64,20 +64,27 @@ fn losses_are_repaired_and_neither_end_sees_the_gateway() {
         ("scheme = \"eln\"\n[scheme.eln]\nholes = true", ["eln.holes", "eln.marked_acks"]),
     ] {
         let gateway = network.start(settings);
-        for (opener, hosts, peers) in &sides {
-            for host in *hosts {
-                let began = Instant::now();
-                let (own, peer) = opener.run(move || talk(host, 600_000));
-                println!("{settings}: {host}, {:?}", began.elapsed());
-                assert_eq!(peer, address(host, 7000));
-                assert_eq!(peers.recv_timeout(PATIENCE).expect("a connection"), own);
+        let (mut conversations, end) = (0, Instant::now() + PATIENCE);
+        // What agents do depends on which packets are lost: four conversations need not show all of it.
+        while conversations == 0 || counters.iter().any(|counter| agent(&gateway, counter) == 0) {
+            assert!(Instant::now() < end, "one of {counters:?} is 0: {:#}", gateway.status());
+            for (opener, hosts, peers) in &sides {
+                for host in *hosts {
+                    let began = Instant::now();
+                    let (own, peer) = opener.run(move || talk(host, 600_000));
+                    println!("{settings}: {host}, {:?}", began.elapsed());
+                    assert_eq!(peer, address(host, 7000));
+                    assert_eq!(peers.recv_timeout(PATIENCE).expect("a connection"), own);
+                    conversations += 1;
+                }
             }
+            gateway.expect("with_agents", 0);
         }
-        gateway.expect("with_agents", 0);
-        for counter in counters {
-            expect_some(&gateway, counter);
-        }
-        assert_eq!((gateway.count("given_agents"), gateway.count("failures")), (4, 0), "{settings}");
+        assert_eq!(
+            (gateway.count("given_agents"), gateway.count("failures")),
+            (conversations, 0),
+            "{settings}"
+        );
         assert_eq!((gateway.count("split"), gateway.count("strays")), (0, 0), "{settings}");
     }
 }
