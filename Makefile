@@ -29,7 +29,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export CARGO_INCREMENTAL := 0
 export CARGO_PROFILE_DEV_DEBUG := false
 export CARGO_PROFILE_TEST_DEBUG := false
-# What all units of a crate use is compiled in each of them: with a quarter of the usual number, in a sixth less time.
+# Four codegen units a crate, not sixteen: each compiles anew what it shares with others. That is a sixth less work.
 export CARGO_PROFILE_DEV_CODEGEN_UNITS := 4
 export CARGO_PROFILE_TEST_CODEGEN_UNITS := 4
 

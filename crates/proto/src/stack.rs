@@ -80,6 +80,9 @@ pub trait Sidecar: fmt::Debug + Send {
     /// Whether what has arrived at an agent counts as acknowledged for the window.
     fn moves_window(&self) -> bool;
 
+    /// The setting of the scheme that tells the control less, for those that [bear](Early) less: "set KEY = VALUE".
+    fn remedy(&self) -> &'static str;
+
     /// Maximum number of packets of whose fate it may yet learn.
     fn buffer(&self) -> usize;
 }

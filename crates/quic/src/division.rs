@@ -62,9 +62,9 @@ struct State {
     /// The shortest time from a packet's departure to the report of its arrival, as a round trip to the agent.
     near: Option<Duration>,
     /// Bytes that reports have acknowledged and the peer has not, by their departures.
-    quacked: VecDeque<(Instant, u64)>,
+    quacked: Ledger,
     /// Bytes that the peer has acknowledged before a report, by their departures.
-    acked: VecDeque<(Instant, u64)>,
+    acked: Ledger,
     /// What left, until quinn has heard of all of it.
     batches: VecDeque<Batch>,
     /// The latest departure of what quinn has declared lost: whatever left earlier, it has declared lost or acknowledged.
@@ -81,41 +81,55 @@ struct Batch {
     missing: u64,
 }
 
-fn total(bytes: &VecDeque<(Instant, u64)>) -> u64 {
-    bytes.iter().map(|(_, bytes)| bytes).sum()
+/// Bytes by the instants at which they left, in order, and their sum.
+#[derive(Default)]
+struct Ledger {
+    entries: VecDeque<(Instant, u64)>,
+    total: u64,
 }
 
-/// Adds `bytes` that left at `sent`.
-fn add(to: &mut VecDeque<(Instant, u64)>, sent: Instant, bytes: u64) {
-    match to.binary_search_by_key(&sent, |each| each.0) {
-        Ok(place) => to[place].1 += bytes,
-        Err(place) => to.insert(place, (sent, bytes)),
-    }
-}
-
-/// Takes `bytes` that left at `sent`; whether there were so many.
-fn take(from: &mut VecDeque<(Instant, u64)>, sent: Instant, bytes: u64) -> bool {
-    let Ok(place) = from.binary_search_by_key(&sent, |each| each.0) else { return false };
-    let left = &mut from[place].1;
-    let is_there = *left >= bytes;
-    if is_there {
-        *left -= bytes;
-        if *left == 0 {
-            from.remove(place);
+impl Ledger {
+    /// Adds `bytes` that left at `sent`.
+    fn add(&mut self, sent: Instant, bytes: u64) {
+        self.total += bytes;
+        match self.entries.binary_search_by_key(&sent, |each| each.0) {
+            Ok(place) => self.entries[place].1 += bytes,
+            Err(place) => self.entries.insert(place, (sent, bytes)),
+        }
+        if self.entries.len() > MOST
+            && let Some((_, oldest)) = self.entries.pop_front()
+        {
+            self.total -= oldest;
         }
     }
-    is_there
-}
 
-/// Removes up to `bytes` of what left until `sent`, the oldest first.
-fn remove(from: &mut VecDeque<(Instant, u64)>, sent: Instant, mut bytes: u64) {
-    while bytes > 0
-        && let Some((_, left)) = from.front_mut().filter(|(departure, _)| *departure <= sent)
-    {
-        let removed = bytes.min(*left);
-        (*left, bytes) = (*left - removed, bytes - removed);
-        if *left == 0 {
-            from.pop_front();
+    /// Takes `bytes` that left at `sent`; whether there were so many.
+    fn take(&mut self, sent: Instant, bytes: u64) -> bool {
+        let Ok(place) = self.entries.binary_search_by_key(&sent, |each| each.0) else { return false };
+        let left = &mut self.entries[place].1;
+        let is_there = *left >= bytes;
+        if is_there {
+            *left -= bytes;
+            self.total -= bytes;
+            if *left == 0 {
+                self.entries.remove(place);
+            }
+        }
+        is_there
+    }
+
+    /// Removes up to `bytes` of what left until `sent`, the oldest first.
+    fn remove(&mut self, sent: Instant, mut bytes: u64) {
+        while bytes > 0
+            && let Some((_, left)) = self.entries.front_mut().filter(|(departure, _)| *departure <= sent)
+        {
+            let removed = bytes.min(*left);
+            *left -= removed;
+            bytes -= removed;
+            self.total -= removed;
+            if *left == 0 {
+                self.entries.pop_front();
+            }
         }
     }
 }
@@ -186,11 +200,11 @@ impl Division {
         let mut state = self.state();
         let State { inner, rtt, app_limited, in_flight, quacked, acked, .. } = &mut *state;
         let (Some(inner), Some(rtt)) = (inner, rtt.filter(|_| bytes > 0)) else { return };
-        if take(acked, sent, bytes) {
+        if acked.take(sent, bytes) {
             return;
         }
-        add(quacked, sent, bytes);
-        let in_flight = in_flight.saturating_sub(total(quacked));
+        quacked.add(sent, bytes);
+        let in_flight = in_flight.saturating_sub(quacked.total);
         inner.on_ack(now, sent, bytes, *app_limited, &rtt);
         inner.on_end_acks(now, in_flight, *app_limited, None);
     }
@@ -243,7 +257,7 @@ impl Divided {
 
     fn see<T>(&self, see: impl FnOnce(&dyn Controller, u64) -> T, none: T) -> T {
         let state = self.0.state();
-        state.inner.as_ref().map_or(none, |inner| see(&**inner, total(&state.quacked)))
+        state.inner.as_ref().map_or(none, |inner| see(&**inner, state.quacked.total))
     }
 }
 
@@ -256,13 +270,10 @@ impl Controller for Divided {
         let mut state = self.0.state();
         (state.rtt, state.whole) = (Some(*rtt), Some(rtt.min()));
         state.settle(sent, bytes);
-        if take(&mut state.quacked, sent, bytes) {
+        if state.quacked.take(sent, bytes) {
             return;
         }
-        add(&mut state.acked, sent, bytes);
-        if state.acked.len() > MOST {
-            state.acked.pop_front();
-        }
+        state.acked.add(sent, bytes);
         if let Some(inner) = &mut state.inner {
             inner.on_ack(now, sent, bytes, app_limited, rtt);
         }
@@ -271,9 +282,9 @@ impl Controller for Divided {
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
         let mut state = self.0.state();
         (state.in_flight, state.app_limited) = (in_flight, app_limited);
-        let excess = total(&state.quacked).saturating_sub(in_flight);
-        remove(&mut state.quacked, now, excess);
-        let left = in_flight - total(&state.quacked);
+        let excess = state.quacked.total.saturating_sub(in_flight);
+        state.quacked.remove(now, excess);
+        let left = in_flight - state.quacked.total;
         if let Some(inner) = &mut state.inner {
             inner.on_end_acks(now, left, app_limited, largest);
         }
@@ -285,7 +296,7 @@ impl Controller for Divided {
         state.in_flight = state.in_flight.saturating_sub(lost_bytes);
         let unheard = if is_mark { 0 } else { lost_bytes - state.explain(sent, lost_bytes) };
         // What had arrived at the agent was lost behind it.
-        remove(&mut state.quacked, sent, unheard);
+        state.quacked.remove(sent, unheard);
         if let Some(inner) = state.inner.as_mut().filter(|_| is_mark || is_persistent || unheard > 0) {
             // Without bytes, it would be a mark.
             let told = if unheard > 0 { unheard } else { lost_bytes };
@@ -444,12 +455,14 @@ mod tests {
             change(&mut any.0.state());
         };
         state(&mut controller, &|state| {
-            state.quacked.extend([(at(1), 3_000), (at(2), 2_000), (at(3), 1_000)])
+            for (sent, bytes) in [(1, 3_000), (2, 2_000), (3, 1_000)] {
+                state.quacked.add(at(sent), bytes);
+            }
         });
         assert_eq!(controller.window(), 16_000);
         state(&mut controller, &|state| {
-            assert!(take(&mut state.quacked, at(1), 3_000) && take(&mut state.quacked, at(2), 500));
-            assert!(!take(&mut state.quacked, at(1), 1_000) && !take(&mut state.quacked, at(2), 2_000));
+            assert!(state.quacked.take(at(1), 3_000) && state.quacked.take(at(2), 500));
+            assert!(!state.quacked.take(at(1), 1_000) && !state.quacked.take(at(2), 2_000));
         });
         assert_eq!(controller.window(), 12_500);
         controller.on_end_acks(at(50), 2_000, false, None);

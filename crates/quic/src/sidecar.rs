@@ -138,6 +138,10 @@ mod tests {
             false
         }
 
+        fn remedy(&self) -> &'static str {
+            "none"
+        }
+
         fn buffer(&self) -> usize {
             3
         }

@@ -192,20 +192,16 @@ impl Network {
 
     fn lacks_reports(&self, combination: &Combination<'_>) -> Option<String> {
         let (_, sidecar) = combination.sidecar()?;
-        let needed = if sidecar().moves_window() { Early::All } else { Early::Losses };
+        let sidecar = sidecar();
+        let (needed, taken) = match sidecar.moves_window() {
+            true => (Early::All, "reports of arrivals for round trips to the receiver"),
+            false => (Early::Losses, "a reported loss for the end of all that was sent before"),
+        };
         let flows = || self.flows.iter().filter(|flow| flow.stack.is_some());
-        let name = flows().filter_map(|flow| flow.stack).find(|it| it.early() < needed).map(|it| it.name);
-        if let Some(name) = name {
-            let (what, remedy) = match needed {
-                Early::All => {
-                    ("takes reports of arrivals for round trips to the receiver", "set moves_window = false")
-                }
-                _ => {
-                    ("takes a reported loss for the end of all that was sent before", "set reader = \"link\"")
-                }
-            };
+        if let Some(sender) = flows().filter_map(|flow| flow.stack).find(|sender| sender.early() < needed) {
+            let (name, remedy) = (sender.name, sidecar.remedy());
             return Some(format!(
-                "reports to sources, and the control of {name} {what}; {remedy}, or take another sender"
+                "reports to sources, and the control of {name} takes {taken}; {remedy}, or take another sender"
             ));
         }
         if !combination.reports_from_one_node() && flows().any(|flow| self.wireless_steps(flow) > 1) {

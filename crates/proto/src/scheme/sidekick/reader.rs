@@ -98,6 +98,10 @@ impl Sidecar for Reader {
         self.moves_window
     }
 
+    fn remedy(&self) -> &'static str {
+        if self.moves_window { "set moves_window = false" } else { "set reader = \"link\"" }
+    }
+
     fn buffer(&self) -> usize {
         self.buffer
     }
