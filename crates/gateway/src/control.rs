@@ -2,7 +2,7 @@
 //!
 //! A request is a line: `status` and `report` are answered by a document in JSON, `reload` and `hand-over` by `{}` or
 //! `{"error": ...}`. With the answer to `hand-over` come the descriptors of the rules, the queue and the listeners (unix(7),
-//! `SCM_RIGHTS`).
+//! `SCM_RIGHTS`); a successor that works with them says [`TAKEN`], and one that leaves without a word has taken nothing.
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, BufRead, BufReader, IoSlice, IoSliceMut, Read, Write};
@@ -46,6 +46,9 @@ const PAGE: &str = include_str!("page.html");
 
 /// The largest request, in bytes.
 const REQUEST: u64 = 4096;
+
+/// What a successor says once it has started.
+const TAKEN: u8 = b'\n';
 
 /// The largest number of descriptors that are handed over: rules, queue and four listeners.
 const DESCRIPTORS: usize = 6;
@@ -136,6 +139,12 @@ impl Control {
                 match self.ask(|reply| Command::HandOver(reply, is_given)) {
                     Ok(inheritance) => {
                         send_inheritance(stream, &inheritance)?;
+                        stream.set_read_timeout(Some(ANSWER))?;
+                        let mut word = [0];
+                        stream.read_exact(&mut word)?;
+                        if word != [TAKEN] {
+                            return Err(io::ErrorKind::InvalidData.into());
+                        }
                         log::event("handed over", json!({}));
                         let _ = given.send(());
                         Ok(())
@@ -367,14 +376,14 @@ fn checked(answer: &str) -> io::Result<Value> {
     }
 }
 
-/// Takes over from the gateway at the other end of `stream`.
-pub(crate) fn take_over(mut stream: UnixStream) -> io::Result<Inheritance> {
+/// Takes over from the gateway at the other end of `stream`, which goes on unless it is told that this one has [started](taken).
+pub(crate) fn take_over(mut stream: &UnixStream) -> io::Result<Inheritance> {
     writeln!(stream, "hand-over")?;
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let mut bytes = vec![0; REQUEST as usize];
     let received =
-        recvmsg(&stream, &mut [IoSliceMut::new(&mut bytes)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
+        recvmsg(stream, &mut [IoSliceMut::new(&mut bytes)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
     let answer = checked(&String::from_utf8_lossy(&bytes[..received.bytes]))?;
     let mut descriptors = ancillary.drain().flat_map(|message| match message {
         RecvAncillaryMessage::ScmRights(descriptors) => descriptors.collect::<Vec<OwnedFd>>(),
@@ -387,6 +396,11 @@ pub(crate) fn take_over(mut stream: UnixStream) -> io::Result<Inheritance> {
         }
         _ => Err(io::Error::other("the running gateway is of another version; stop it first")),
     }
+}
+
+/// Tells the gateway at the other end of `stream` that this one works in its place.
+pub(crate) fn taken(mut stream: &UnixStream) -> io::Result<()> {
+    stream.write_all(&[TAKEN])
 }
 
 fn send_inheritance(stream: &UnixStream, inheritance: &Inheritance) -> io::Result<()> {

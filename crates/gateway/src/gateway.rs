@@ -545,8 +545,9 @@ impl Gateway {
         })
     }
 
-    /// Goes on without a successor.
+    /// Goes on without a successor, whose settings may have come as far as the kernel.
     fn resume(&mut self) -> io::Result<()> {
+        routes_of(&self.config).install()?;
         let _ = epoll::delete(&self.epoll, &self.queue);
         epoll::add(&self.epoll, &self.queue, EventData::new_u64(QUEUE), EventFlags::IN)?;
         if self.observer.is_none() {
@@ -561,7 +562,7 @@ impl Gateway {
         if self.shaper.is_none() {
             self.shaper = self.new_shaper()?;
         }
-        Ok(())
+        self.configure()
     }
 
     /// Removes the rules and the routes. Split connections end with the process.

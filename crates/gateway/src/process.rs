@@ -74,7 +74,7 @@ pub(crate) fn run(file: &Path, config: Config, is_observing: bool, replaces: boo
     let sandbox = Sandbox::enter(file, &config)?;
     // Before a running gateway gives up what it has.
     arms::key_of(&config)?;
-    let inheritance = predecessor.map(control::take_over).transpose()?;
+    let inheritance = predecessor.as_ref().map(control::take_over).transpose()?;
     let (evidence, board, shaped) = (Shared::default(), Board::default(), Shaped::default());
     let mut gateway = Gateway::start(
         config.clone(),
@@ -84,6 +84,7 @@ pub(crate) fn run(file: &Path, config: Config, is_observing: bool, replaces: boo
         (Arc::clone(&counters), evidence.clone(), board.clone(), shaped.clone()),
         (commands, bell),
     )?;
+    predecessor.as_ref().map(control::taken).transpose()?;
     let control = Arc::new(Control {
         file: file.to_owned(),
         config: Mutex::new(config),

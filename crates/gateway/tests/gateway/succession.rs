@@ -96,14 +96,18 @@ fn idle_gateways_succeed_each_other() {
     }
 }
 
+/// Whether it leaves before it is given anything or with all in its hands.
 #[test]
 fn a_successor_that_leaves_takes_nothing() {
     let Some(network) = Network::of("succession::a_successor_that_leaves_takes_nothing") else { return };
     let first = network.start(&format!("flows = {:?}", network.directory().join("flows.jsonl")));
     let _peers = network.server.run(|| echo(SERVER, 7000));
-    for round in 1..=2 {
+    for (round, is_given) in [(1, false), (2, true), (3, false)] {
         let mut asking = UnixStream::connect(network.directory().join("control")).expect("its socket");
         asking.write_all(b"hand-over\n").expect("it listens");
+        if is_given {
+            assert!(asking.read(&mut [0; 64]).expect("an answer") > 0);
+        }
         drop(asking);
         // It answers after the hand-over has failed.
         first.status();
