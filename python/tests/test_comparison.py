@@ -236,11 +236,7 @@ TRUTHS: dict[str, Truth] = {
     "rivals that fail in one of twenty fades": rare(0.05),
 }
 
-HARDEST = (
-    "equal, exponential",
-    "steady rivals of a lognormal one",
-    "rivals that fail in one of twenty fades",
-)
+HARDEST = ("equal, exponential", "rivals that fail in one of twenty fades")
 """Those that fail if the error is not divided, or rare events that were not met are forgotten."""
 
 

@@ -111,11 +111,7 @@ TRUTHS: dict[str, Truth] = {
     ),
 }
 
-HARDEST = (
-    "equal, exponential",
-    "rivals that vary, of the same p90",
-    "rivals that are very late in 8 % of the fades, of the same p90",
-)
+HARDEST = ("equal, exponential", "rivals that are very late in 8 % of the fades, of the same p90")
 """Those that fail if the error is not divided."""
 
 

@@ -78,6 +78,7 @@ def test_a_bursty_link_is_found_with_intervals_that_hold_the_truth(bursty: Fitte
     assert bursty.hidden_burst_s is None
 
 
+@pytest.mark.campaign
 def test_intervals_cover() -> None:
     """Of 60 records, the intervals of the mean bad period miss the truth at most 8 times.
 

@@ -186,6 +186,9 @@ RUNS = {
     "vstcp": 3,
     "wenp": 5,
 }
+DEAR = ("splitting", "vstcp")
+"""Papers whose mutations run in `make test-all` alone: they take most of the time of all."""
+
 SHORT: dict[str, Settings] = {"vstcp": {"limit": 120.0}, "lhack": {"limit": 200.0}}
 
 
@@ -217,7 +220,13 @@ def judgements(
     }
 
 
-@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.mechanism)
+@pytest.mark.parametrize(
+    "mutation",
+    [
+        pytest.param(each, id=each.mechanism, marks=pytest.mark.campaign if each.paper in DEAR else [])
+        for each in MUTATIONS
+    ],
+)
 def test_without_its_mechanism_a_claim_differs(mutation: Mutation) -> None:
     whole, broken = judgements(*evidence_of(mutation))[mutation.mechanism]
     assert whole.verdict == AGREES, whole

@@ -655,8 +655,14 @@ def _section(heading: str) -> str:
     return text.split(f"## `{heading}`")[1].split("\n## ")[0]
 
 
-def test_the_report_is_one_file(outcome: Outcome, tmp_path: Path) -> None:
-    page = paper_report.write_html(outcome, tmp_path / "report.html").read_text(encoding="utf-8")
+@pytest.fixture(scope="session")
+def report(outcome: Outcome, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the report of a paper."""
+    return paper_report.write_html(outcome, tmp_path_factory.mktemp("report") / "report.html")
+
+
+def test_the_report_is_one_file(outcome: Outcome, report: Path) -> None:
+    page = report.read_text(encoding="utf-8")
     assert page.count("data:image/png;base64,") == len(outcome.figures)
     assert not re.search(r"(src|href)=\"(?!data:|#)", page)
     assert set(re.findall(r'href="#([^"]+)"', page)) <= set(re.findall(r'id="([^"]+)"', page))
@@ -674,11 +680,10 @@ def test_the_report_is_one_file(outcome: Outcome, tmp_path: Path) -> None:
     assert "{{" not in page
 
 
-def test_the_report_fits_a_telephone(outcome: Outcome, browser: Browser, tmp_path: Path) -> None:
+def test_the_report_fits_a_telephone(report: Path, browser: Browser) -> None:
     """At 390 px nothing scrolls sideways, also with all details opened."""
-    path = paper_report.write_html(outcome, tmp_path / "report.html")
     page = browser.new_page(viewport={"width": 390, "height": 844})
-    page.goto(path.as_uri())
+    page.goto(report.as_uri())
     page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
     wide = "[...document.querySelectorAll('html, table, pre')].filter(e => e.scrollWidth > e.clientWidth)"
     assert page.evaluate(f"{wide}.map(each => each.outerHTML.slice(0, 80))") == []

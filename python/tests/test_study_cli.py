@@ -230,7 +230,7 @@ def _stored(store: Path) -> int:
 
 
 def test_the_progress_bar_is_for_terminals_only(here: Path) -> None:
-    options = ["--runs", "2000", "--json", "--set", "schemes=['basic', 'ebsn']"]
+    options = ["--runs", "500", "--json", "--set", "schemes=['basic', 'ebsn']"]
     ours, theirs = pty.openpty()
     line = [sys.executable, "-m", "lasthop", "study", "sweep.toml", *options]
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "120"}
