@@ -30,6 +30,26 @@ def crates() -> list[dict[str, Any]]:
     return [package for package in packages if package["source"] is not None]
 
 
+def features(*packages: str) -> dict[str, str]:
+    """Return the features with which each crate is compiled for packages."""
+    if shutil.which("cargo") is None:
+        pytest.skip("there is no cargo")
+    command = ["cargo", "tree", "--locked", "--offline", "--prefix=none", "--format={p}|{f}", *packages]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    lines = (line.removesuffix(" (*)").partition("|") for line in done.stdout.splitlines())
+    return {package: found for package, _, found in lines if package}
+
+
+def test_the_extension_shares_its_parts_with_the_tests() -> None:
+    """With other features, a crate and all that stand on it would be compiled once more for the extension."""
+    ours, tests = (
+        features("--package=lasthop-py", "--edges=normal"),
+        features("--workspace", "--edges=normal,dev"),
+    )
+    assert {name: (found, tests[name]) for name, found in ours.items() if found != tests[name]} == {}
+
+
 def permitted(licence: str, allowed: set[str]) -> bool:
     """Tell whether a licence expression is met: each part of its ANDs by one of the part's ORs."""
     parts = licence.replace("/", " OR ").split(" AND ")
