@@ -7,6 +7,8 @@ mod files;
 mod hosts;
 #[cfg(target_os = "linux")]
 mod observation;
+#[cfg(target_os = "linux")]
+mod offer;
 mod report;
 #[cfg(target_os = "linux")]
 mod shaper;

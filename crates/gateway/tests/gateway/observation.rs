@@ -4,7 +4,8 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -40,9 +41,9 @@ fn flows(path: &Path, count: usize) -> Vec<FlowRow> {
         let lines = written(path).into_iter();
         lines.filter_map(|line| if let Line::Flow(row) = line { Some(*row) } else { None }).collect()
     };
-    let end = std::time::Instant::now() + super::hosts::PATIENCE;
-    while flows().len() < count && std::time::Instant::now() < end {
-        std::thread::sleep(std::time::Duration::from_millis(20));
+    let end = Instant::now() + PATIENCE;
+    while flows().len() < count && Instant::now() < end {
+        thread::sleep(Duration::from_millis(20));
     }
     flows()
 }
@@ -65,9 +66,12 @@ fn both_arms_are_recorded_alike() {
     let _servers = network.server.run(|| echo(SERVER, 7000));
     let _others = network.server.run(|| echo(SERVER, 7001));
     let _clients = network.client.run(|| echo(CLIENT, 7000));
+    let began = Instant::now();
     exchange(&network.client, SERVER, COUNT, LEN);
     exchange(&network.server, CLIENT, COUNT, LEN);
     network.client.run(|| connect(SERVER[0], 7001).expect("a listener"));
+    // None takes longer than all, one after the other.
+    let all_s = began.elapsed().as_secs_f64();
 
     let flows = flows(&path, 4 * COUNT);
     assert_eq!(flows.len(), 4 * COUNT);
@@ -78,10 +82,10 @@ fn both_arms_are_recorded_alike() {
         assert_eq!(flow.sent_bytes - flow.retransmitted_bytes, LEN as u64, "{flow:?}");
         assert!(flow.retransmitted_bytes < LEN as u64 && flow.repaired_bytes < LEN as u64, "{flow:?}");
         let active_s = flow.active_s.expect("progress");
-        assert!(active_s > 0.0 && active_s < 1.0, "{flow:?}");
+        assert!(active_s > 0.0 && active_s < all_s, "{flow:?}");
         // Shorter than what the observer is late, it is unknown.
-        assert!(flow.radio_rtt_s.is_none_or(|rtt_s| rtt_s > 0.0 && rtt_s < 0.1), "{flow:?}");
-        assert!(flow.wired_rtt_s.is_some_and(|rtt_s| rtt_s < 0.1), "{flow:?}");
+        assert!(flow.radio_rtt_s.is_none_or(|rtt_s| rtt_s > 0.0 && rtt_s < all_s), "{flow:?}");
+        assert!(flow.wired_rtt_s.is_some_and(|rtt_s| rtt_s < all_s), "{flow:?}");
         assert_eq!(
             flow.behind == End::Client,
             CLIENT.contains(&flow.client.ip().to_string().as_str()),
@@ -111,10 +115,10 @@ fn harm_stops_help_until_a_reload() {
     }
     fs::write(&path, text).expect("a file");
     let gateway = network.start(&keys);
-    let end = std::time::Instant::now() + super::hosts::PATIENCE;
+    let end = Instant::now() + PATIENCE;
     while gateway.status()["stopped_s"].is_null() {
-        assert!(std::time::Instant::now() < end, "{:#}", gateway.status());
-        std::thread::sleep(std::time::Duration::from_millis(50));
+        assert!(Instant::now() < end, "{:#}", gateway.status());
+        thread::sleep(Duration::from_millis(50));
     }
     let _servers = network.server.run(|| echo(SERVER, 7000));
     exchange(&network.client, SERVER, 10, 100);
@@ -213,8 +217,13 @@ fn a_reload_can_begin_to_observe() {
     network.write("unhelped = 0.5\nobserved = 0.999");
     gateway.reload().expect("a valid file");
     exchange(&network.client, SERVER, 20, 100);
-    // The file says that one of a thousand is not.
-    assert!((30..=40).contains(&gateway.count("watched")), "{:#}", gateway.status());
+    // The file says that one of a thousand is not: of forty, two or more in one case of a thousand.
+    let end = Instant::now() + PATIENCE;
+    while gateway.count("watched") < 39 {
+        assert!(Instant::now() < end, "{:#}", gateway.status());
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert!(gateway.count("watched") <= 40, "{:#}", gateway.status());
 }
 
 #[test]

@@ -60,8 +60,11 @@ fn the_radio_is_shaped_while_the_gateway_runs() {
     // It follows the interface.
     ip("link set radio0 down");
     ip("link set radio0 name away0");
-    thread::sleep(Duration::from_millis(1300));
-    assert_eq!(gateway.status()["shaper"]["radio0"], "not shaped");
+    let end = Instant::now() + PATIENCE;
+    while gateway.status()["shaper"]["radio0"] != "not shaped" {
+        assert!(Instant::now() < end, "{:#}", gateway.status());
+        thread::sleep(Duration::from_millis(50));
+    }
     ip("link set away0 name radio0");
     ip("link set radio0 up");
     expect(true);

@@ -43,16 +43,15 @@ fn neither_end_sees_the_gateway() {
 #[test]
 fn servers_that_cannot_be_reached_stay_so() {
     let Some(network) = Network::of("splits::servers_that_cannot_be_reached_stay_so") else { return };
-    let gateway = network.start("hold = \"300 ms\"\nopening_per_host = 1");
+    let hold = "hold = \"1 s\"\nopening_per_host = 1";
+    let gateway = network.start(hold);
     let attempt = |host: &'static str, patience: Duration| {
-        let began = Instant::now();
         let result = TcpStream::connect_timeout(&address(host, 7000), patience);
-        (result.expect_err("no listener").kind(), began.elapsed())
+        result.expect_err("no listener").kind()
     };
     for host in SERVER {
-        let (error, elapsed) = network.client.run(move || attempt(host, PATIENCE));
+        let error = network.client.run(move || attempt(host, PATIENCE));
         assert_eq!(error, ErrorKind::ConnectionRefused, "{host}");
-        assert!(elapsed < Duration::from_millis(800), "{host}: {elapsed:?}");
     }
     gateway.expect("refused", 2);
     // A router behind the gateway says that there is no such host.
@@ -63,22 +62,21 @@ fn servers_that_cannot_be_reached_stay_so() {
     });
     ip("route add 10.9.0.0/24 via 10.2.0.2");
     ip("route add 10.8.0.0/24 via 10.2.0.2");
-    let (error, elapsed) = network.client.run(move || attempt("10.9.0.1", PATIENCE));
+    let error = network.client.run(move || attempt("10.9.0.1", PATIENCE));
     assert_eq!(error, ErrorKind::HostUnreachable);
-    assert!(elapsed < Duration::from_millis(800), "{elapsed:?}");
     gateway.expect("refused", 3);
+    assert_eq!(gateway.count("passed_by_silence"), 0, "none of them was held to the end");
     // One that is silent is so for its clients as well; while it is asked, its client may open no other.
+    let short = Duration::from_millis(100);
     let (first, second) = network.client.run(move || {
-        let first = thread::spawn(move || attempt("10.8.0.1", Duration::from_millis(900)));
-        thread::sleep(Duration::from_millis(100));
-        let second = attempt("10.8.0.2", Duration::from_millis(100));
-        (first.join().expect("its result"), second)
+        // Before its SYN is sent again, which would be counted again.
+        (attempt("10.8.0.1", short), attempt("10.8.0.2", short))
     });
-    assert_eq!((first.0, second.0), (ErrorKind::TimedOut, ErrorKind::TimedOut));
-    assert_eq!(gateway.count("passed_by_limit"), 1);
-    assert_eq!(gateway.count("passed_by_silence"), 1);
-    let _ = network.client.run(move || attempt("10.8.0.1", Duration::from_millis(50)));
-    assert_eq!(gateway.count("passed_by_silence"), 2, "it is left alone");
+    assert_eq!((first, second), (ErrorKind::TimedOut, ErrorKind::TimedOut));
+    gateway.expect("passed_by_limit", 1);
+    gateway.expect("passed_by_silence", 1);
+    let _ = network.client.run(move || attempt("10.8.0.1", short));
+    gateway.expect("passed_by_silence", 2);
     assert_eq!((gateway.count("split"), gateway.count("failures")), (0, 0));
 }
 
@@ -177,7 +175,8 @@ fn an_observer_helps_nobody() {
     let gateway = network.start_with("", &["--observe"]);
     let _peers = network.server.run(|| echo(SERVER, 7000));
     let _stream = network.client.run(|| connect(SERVER[0], 7000).expect("a listener"));
-    assert_eq!((gateway.count("observed"), gateway.count("split")), (1, 0));
+    gateway.expect("observed", 1);
+    assert_eq!(gateway.count("split"), 0);
 }
 
 #[test]

@@ -20,6 +20,7 @@ use nix::unistd::Pid;
 use serde_json::Value;
 
 use super::hosts::{CLIENT, Gateway, Network, PATIENCE, SERVER, address, connect, echo, ip, nft, talk};
+use super::offer::offer;
 
 /// Options of sockets, which nix does not define.
 mod options {
@@ -34,11 +35,11 @@ mod options {
 /// The server, behind the other gateway.
 const BEHIND: [&str; 2] = ["10.9.0.1", "fd09::1"];
 
-const PORTS: [u16; 5] = [7100, 7200, 7300, 7400, 7500];
-
-/// A class of each kind, by port.
+/// A class of each kind, by port. One packet in a thousand million is lost so often that it is given up.
 const RULES: &str = "
 scheme = \"basic\"
+[scheme.arq.protocol.selective-repeat]
+retransmissions = 8
 [scheme.packet-fec]
 k = 4
 n = 6
@@ -147,6 +148,11 @@ fn count(gateway: &Gateway, counter: &str) -> u64 {
     gateway.status()["tunnel"]["counters"][counter].as_u64().unwrap_or_else(|| panic!("a counter {counter}"))
 }
 
+/// The packets that each gateway dropped. Before the tunnel is up, there may be some of the kernel's own, about its groups and routers.
+fn dropped(pair: &Pair) -> [u64; 2] {
+    [&pair.near, &pair.far].map(|gateway| count(gateway, "dropped"))
+}
+
 /// Lets no batches pass between the two gateways, whose packets rules would count as one.
 fn cut_batches(network: &Network) {
     ip("link set wired0 gso_max_segs 1");
@@ -166,40 +172,6 @@ fn lose(network: &Network) -> bool {
     nft(&here) && network.server.run(move || nft(&there))
 }
 
-/// Sends datagrams of the client to each port of the server; returns how many of each came, and how many came out of order.
-fn offer(network: &Network, host: &'static str, number: u16, len: usize) -> [(u32, u32); PORTS.len()] {
-    let receivers = network.server.run(move || {
-        PORTS.map(|port| {
-            let socket = UdpSocket::bind(address(host, port)).expect("a port");
-            socket.set_read_timeout(Some(Duration::from_secs(1))).expect("a socket");
-            thread::spawn(move || {
-                let (mut count, mut overtaken, mut last) = (0, 0, 0);
-                let mut buffer = [0; 2000];
-                while let Ok(received) = socket.recv(&mut buffer) {
-                    assert_eq!(received, len);
-                    let number = u16::from_be_bytes([buffer[0], buffer[1]]);
-                    (count, overtaken) = (count + 1, overtaken + u32::from(number < last));
-                    last = number;
-                }
-                (count, overtaken)
-            })
-        })
-    });
-    network.client.run(move || {
-        let own = if host.contains(':') { CLIENT[1] } else { CLIENT[0] };
-        let socket = UdpSocket::bind(address(own, 0)).expect("a port");
-        for number in 0..number {
-            for port in PORTS {
-                let mut datagram = vec![7; len];
-                datagram[..2].copy_from_slice(&number.to_be_bytes());
-                socket.send_to(&datagram, address(host, port)).expect("a route");
-            }
-            thread::sleep(Duration::from_micros(400));
-        }
-    });
-    receivers.map(|receiver| receiver.join().expect("it ends"))
-}
-
 #[test]
 fn packets_have_the_help_of_their_class() {
     let Some(network) = Network::of("tunnel::packets_have_the_help_of_their_class") else { return };
@@ -208,6 +180,7 @@ fn packets_have_the_help_of_their_class() {
         return;
     }
     const NUMBER: u16 = 1000;
+    let (began, before) = (Instant::now(), dropped(&pair));
     for (host, len) in [(BEHIND[0], 300), (BEHIND[1], 1200)] {
         let found = offer(&pair.network, host, NUMBER, len);
         let share = |class: usize| f64::from(found[class].0) / f64::from(NUMBER);
@@ -236,17 +209,19 @@ fn packets_have_the_help_of_their_class() {
     assert!((0.06..0.13).contains(&loss), "{near:#}");
     // 1500 bytes, without headers.
     assert_eq!(near["tunnel"]["mtu"], 1406);
-    assert!(near["tunnel"]["rtt_s"].as_f64().is_some_and(|rtt| rtt < 0.05), "{near:#}");
+    let rtt_s = near["tunnel"]["rtt_s"].as_f64().expect("measured");
+    assert!(rtt_s > 0.0 && rtt_s < began.elapsed().as_secs_f64(), "{near:#}");
     for (gateway, counter) in
         [(&pair.far, "recovered"), (&pair.near, "retransmitted"), (&pair.far, "unrecovered")]
     {
         assert!(count(gateway, counter) > 0, "{counter}: {near:#}");
     }
     for gateway in [&pair.near, &pair.far] {
-        for counter in ["forged", "malformed", "oversized", "dropped"] {
+        for counter in ["forged", "malformed", "oversized"] {
             assert_eq!(count(gateway, counter), 0, "{counter}: {near:#}");
         }
     }
+    assert_eq!(dropped(&pair), before);
     assert_eq!(pair.near.count("failures"), 0);
 }
 
@@ -265,10 +240,17 @@ fn batches_carry_what_is_fast() {
         values.split(' ').next().and_then(|count| count.parse::<u64>().ok()).expect("InDatagrams")
     };
     let entered = || {
-        // The status is written five times a second.
-        thread::sleep(Duration::from_millis(300));
-        count(&pair.near, "entered")
+        // The status is written five times a second, or later on a busy machine.
+        let mut known = None;
+        loop {
+            let entered = count(&pair.near, "entered");
+            if known.replace(entered) == Some(entered) {
+                return entered;
+            }
+            thread::sleep(Duration::from_millis(300));
+        }
     };
+    let before = dropped(&pair);
     let talk = |host| {
         let (before, entered_before) = (read(), entered());
         pair.network.client.run(move || talk(host, 4_000_000));
@@ -287,19 +269,28 @@ fn batches_carry_what_is_fast() {
     let (single, of) = talk(BEHIND[0]);
     assert!(single >= of, "{single} reads of {of} packets");
     for gateway in [&pair.near, &pair.far] {
-        for counter in ["dropped", "forged", "malformed", "oversized", "refused", "unsent"] {
+        for counter in ["forged", "malformed", "oversized", "refused", "unsent"] {
             assert_eq!(count(gateway, counter), 0, "{counter}");
         }
     }
+    assert_eq!(dropped(&pair), before);
 }
 
-/// Bytes there and back, whose echo takes no longer than this.
-fn exchange(stream: &mut TcpStream, patience: Duration) {
-    let began = Instant::now();
+/// Bytes there and back. What the kernel's retransmissions do not bring over any way has no echo.
+fn exchange(stream: &mut TcpStream) {
     let mut echoed = [0; 5000];
     stream.write_all(&[3; 5000]).expect("it is open");
     stream.read_exact(&mut echoed).expect("an echo");
-    assert!(began.elapsed() < patience, "{:?}", began.elapsed());
+}
+
+/// Exchanges bytes until some of them have entered here.
+fn exchange_through(stream: &mut TcpStream, gateway: &Gateway) {
+    let (before, end) = (count(gateway, "entered"), Instant::now() + PATIENCE);
+    while count(gateway, "entered") == before {
+        assert!(Instant::now() < end, "{:#}", gateway.status());
+        exchange(stream);
+        thread::sleep(Duration::from_millis(100));
+    }
 }
 
 /// Whatever dies, or goes and comes: connections go on, without the tunnel and with it.
@@ -313,59 +304,44 @@ fn without_the_other_gateway_packets_take_other_routes() {
     let Pair { network, mut near, mut far } = Pair::start(network, keys, tunnel);
     let _peers = network.server.run(|| echo(BEHIND, 7000));
     let mut stream = network.client.run(|| connect(BEHIND[0], 7000).expect("a listener"));
-    let quick = Duration::from_millis(600);
-    let entered = |gateway: &Gateway| count(gateway, "entered");
-    exchange(&mut stream, quick);
-    expect(&near, "packets enter", |tunnel| tunnel["counters"]["entered"].as_u64() > Some(3));
+    exchange_through(&mut stream, &near);
 
     far.child.kill().expect("it runs");
     far.child.wait().expect("it ends");
-    // At most until it is taken for dead, and a retransmission.
-    exchange(&mut stream, Duration::from_secs(2));
+    // Until it is taken for dead.
+    exchange(&mut stream);
     expect(&near, "it is silent", |tunnel| tunnel["is_up"] == false);
-    let before = entered(&near);
-    exchange(&mut stream, quick);
-    assert_eq!(entered(&near), before);
+    let before = count(&near, "entered");
+    exchange(&mut stream);
+    assert_eq!(count(&near, "entered"), before);
 
     let far = Pair::run_far(&network, keys, tunnel);
     let pair = Pair { network, near, far };
     pair.expect_up();
-    exchange(&mut stream, quick);
-    expect(&pair.near, "packets enter", |tunnel| tunnel["counters"]["entered"].as_u64() > Some(before));
+    exchange_through(&mut stream, &pair.near);
     let Pair { network, near: found, far } = pair;
     near = found;
 
     near.child.kill().expect("it runs");
     near.child.wait().expect("it ends");
-    exchange(&mut stream, Duration::from_secs(2));
+    exchange(&mut stream);
     let near = Pair::run_near(&network, keys, tunnel);
     let pair = Pair { network, near, far };
     pair.expect_up();
-    exchange(&mut stream, quick);
+    exchange_through(&mut stream, &pair.near);
 
     // The interface, and the one below it, go and come.
     ip("link delete lasthop-tun");
-    exchange(&mut stream, Duration::from_secs(2));
-    let entered = || count(&pair.near, "entered");
-    let end = Instant::now() + PATIENCE;
-    let mut before = entered();
-    while entered() == before {
-        assert!(Instant::now() < end, "{:#}", pair.near.status());
-        exchange(&mut stream, Duration::from_secs(2));
-        thread::sleep(Duration::from_millis(300));
-    }
+    exchange(&mut stream);
+    exchange_through(&mut stream, &pair.near);
     ip("link set lasthop-tun down");
-    thread::sleep(Duration::from_millis(1500));
-    before = entered();
-    exchange(&mut stream, quick);
-    thread::sleep(Duration::from_millis(300));
-    assert!(entered() > before);
+    exchange_through(&mut stream, &pair.near);
     ip("link set wired0 down");
     expect(&pair.near, "it is silent", |tunnel| tunnel["is_up"] == false);
     ip("link set wired0 up");
     ip("route add 10.9.0.0/24 via 10.2.0.2");
     pair.expect_up();
-    exchange(&mut stream, Duration::from_secs(3));
+    exchange_through(&mut stream, &pair.near);
 
     // A file that was read again, and a successor.
     let file = Pair::file(
@@ -376,11 +352,11 @@ fn without_the_other_gateway_packets_take_other_routes() {
     );
     pair.near.reload().expect("a valid file");
     pair.expect_up();
-    exchange(&mut stream, quick);
+    exchange(&mut stream);
     assert_eq!(pair.near.status()["tunnel"]["classes"]["packet-fec"], "packet-fec");
     let successor = Gateway::run(file, &["--replace"]);
     expect(&successor, "the tunnel is up", |tunnel| tunnel["is_up"] == true);
-    exchange(&mut stream, quick);
+    exchange_through(&mut stream, &successor);
     assert_eq!(successor.count("failures"), 0);
 }
 
@@ -388,22 +364,20 @@ fn without_the_other_gateway_packets_take_other_routes() {
 fn strangers_get_no_answer() {
     let Some(network) = Network::of("tunnel::strangers_get_no_answer") else { return };
     let pair = Pair::start(network, "scheme = \"arq\"", "");
-    pair.network.client.run(|| {
-        let socket = UdpSocket::bind(address(CLIENT[0], 0)).expect("a port");
-        for round in 0..5000usize {
-            let kind = [1, 2, 3][round % 3];
-            let mut datagram = vec![kind; [0, 1, 26, 210, 1400][round % 5]];
-            datagram.iter_mut().skip(1).take(1).for_each(|version| *version = 2);
-            socket.send_to(&datagram, address(SERVER[0], 9332)).expect("a route");
-            if round % 50 == 0 {
-                thread::sleep(Duration::from_millis(1));
-            }
+    let socket = pair.network.client.run(|| UdpSocket::bind(address(CLIENT[0], 0)).expect("a port"));
+    for round in 0..5000usize {
+        let kind = [1, 2, 3][round % 3];
+        let mut datagram = vec![kind; [0, 1, 26, 210, 1400][round % 5]];
+        datagram.iter_mut().skip(1).take(1).for_each(|version| *version = 2);
+        socket.send_to(&datagram, address(SERVER[0], 9332)).expect("a route");
+        // Its socket holds more than a thousand.
+        if (round + 1) % 1000 == 0 {
+            expect(&pair.far, "all are forged", |tunnel| tunnel["counters"]["forged"] == round + 1);
         }
-        socket.set_read_timeout(Some(Duration::from_millis(300))).expect("a socket");
-        let answer = socket.recv(&mut [0; 2000]).expect_err("no answer").kind();
-        assert!([ErrorKind::WouldBlock, ErrorKind::TimedOut].contains(&answer), "{answer}");
-    });
-    expect(&pair.far, "all are forged", |tunnel| tunnel["counters"]["forged"] == 5000);
+    }
+    socket.set_read_timeout(Some(Duration::from_millis(300))).expect("a socket");
+    let answer = socket.recv(&mut [0; 2000]).expect_err("no answer").kind();
+    assert!([ErrorKind::WouldBlock, ErrorKind::TimedOut].contains(&answer), "{answer}");
     assert_eq!(pair.far.status()["tunnel"]["peer"], "10.2.0.1:9332");
     // It carries on.
     let _peers = pair.network.server.run(|| echo(BEHIND, 7000));
@@ -423,25 +397,23 @@ fn strangers_get_no_answer() {
 #[test]
 fn without_all_routes_there_is_none() {
     let Some(network) = Network::of("tunnel::without_all_routes_there_is_none") else { return };
-    let Pair { network, mut near, mut far } = Pair::start(network, "scheme = \"arq\"", "");
+    // Longer than anything is waited for here: that an end was told needs none of it.
+    let patience = "patience = \"30 s\"";
+    let Pair { network, mut near, mut far } = Pair::start(network, "scheme = \"arq\"", patience);
     let _peers = network.server.run(|| echo(BEHIND, 7000));
     let end = |gateway: &mut Gateway| {
         kill(Pid::from_raw(gateway.child.id() as i32), Signal::SIGTERM).expect("it runs");
         gateway.wait()
     };
-    let ended = Instant::now();
     end(&mut far);
     expect(&near, "it is silent", |tunnel| tunnel["is_up"] == false);
-    assert!(ended.elapsed() < Duration::from_secs(2), "before it is missed: {:?}", ended.elapsed());
     fs::write("/proc/sys/net/ipv6/conf/lasthop-tun/disable_ipv6", "1").expect("an interface");
-    let _far = Pair::run_far(&network, "scheme = \"arq\"", "");
+    let _far = Pair::run_far(&network, "scheme = \"arq\"", patience);
     expect(&near, "it is up", |tunnel| tunnel["is_up"] == true);
     let entered = count(&near, "entered");
     for _ in 0..3 {
         thread::sleep(Duration::from_millis(300));
-        let began = Instant::now();
         network.client.run(|| talk(BEHIND[0], 20_000));
-        assert!(began.elapsed() < Duration::from_millis(900), "{:?}", began.elapsed());
     }
     assert!(count(&near, "entered") < entered + 10, "while it was tried");
     let log = end(&mut near);
@@ -490,11 +462,11 @@ fn a_share_of_flows_has_no_help() {
     assert!(pair.near.report().contains("arq"), "{}", pair.near.report());
 }
 
-/// Sends a datagram with this octet from the client to the server; returns that with which it arrives, if it does.
-fn octet_of(network: &Network, octet: u8) -> Option<u8> {
+/// Sends a datagram with this octet from the client to the server; returns that with which it arrives, if it does within this time.
+fn octet_of(network: &Network, octet: u8, patience: Duration) -> Option<u8> {
     let server = network.server.run(|| UdpSocket::bind(address(BEHIND[0], 7000)).expect("a port"));
     setsockopt(&server, IpRecvTos, &true).expect("a socket");
-    server.set_read_timeout(Some(Duration::from_millis(300))).expect("a socket");
+    server.set_read_timeout(Some(patience)).expect("a socket");
     network.client.run(move || {
         let client = UdpSocket::bind(address(CLIENT[0], 0)).expect("a port");
         setsockopt(&client, Ipv4Tos, &i32::from(octet)).expect("a socket");
@@ -540,10 +512,12 @@ fn outer_headers_are_those_that_packets_need() {
         // No rule is of these alone.
         (36 << 2, Some(36 << 2)),
     ] {
-        assert_eq!(octet_of(&pair.network, octet), expected, "{octet:#x}");
+        let patience = if expected.is_some() { PATIENCE } else { Duration::from_millis(300) };
+        assert_eq!(octet_of(&pair.network, octet, patience), expected, "{octet:#x}");
     }
-    expect(&pair.far, "two are marked", |tunnel| tunnel["counters"]["marked"] == 2);
-    assert_eq!(count(&pair.far, "unmarkable"), 1);
+    let is_counted =
+        |tunnel: &Value| tunnel["counters"]["marked"] == 2 && tunnel["counters"]["unmarkable"] == 1;
+    expect(&pair.far, "two are marked, and one was dropped", is_counted);
 }
 
 /// Drops what is longer than this on the way between the two gateways, in both directions.
