@@ -25,6 +25,8 @@ DEVELOP := . $(BIN)/activate && maturin develop
 REGISTERED := $(shell find crates/proto/src/scheme crates/proto/src/arq crates/proto/src/tcp/cc crates/channel/src crates/link/src/queue -name '*.rs')
 export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Compiled when it is imported: most of what comes with the tools never is. For this option pip's "0" means "do not".
+export PIP_NO_COMPILE := 0
 # What only a next build or a debugger would use slows down the first build, which is the only one on a fresh machine.
 export CARGO_INCREMENTAL := 0
 export CARGO_PROFILE_DEV_DEBUG := false

@@ -734,7 +734,7 @@ mod tests {
     fn equals_the_recursion_over_all_packets() {
         let mut stream = Streams::new(2, 0).stream("counts");
         let mut unlikely = 0;
-        for _ in 0..400 {
+        for _ in 0..150 {
             let chain = random_chain(&mut stream);
             let usual = [2, 20, 100, 800][stream.below(4) as usize];
             let intervals: Vec<_> = (0..3)
@@ -753,7 +753,7 @@ mod tests {
                 unlikely += u32::from(assert_equal(&chain, &intervals, 1e-5) < -200.0);
             }
         }
-        assert!(unlikely > 20, "{unlikely}");
+        assert!(unlikely > 7, "{unlikely}");
     }
 
     /// Every number of losses, of intervals so far apart that they are independent, by fast transforms.
@@ -761,7 +761,7 @@ mod tests {
     fn equals_the_recursion_for_every_count() {
         let mut stream = Streams::new(3, 0).stream("counts");
         for (sent, most) in [(60, 60), (700, 20)] {
-            for _ in 0..8 {
+            for _ in 0..3 {
                 let chain = random_chain(&mut stream);
                 let intervals: Vec<_> =
                     (0..=most).map(|lost| (1e4 * f64::from(lost), 1.0, sent, lost)).collect();

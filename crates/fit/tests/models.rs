@@ -78,7 +78,7 @@ fn the_family_is_recognised() {
 /// loss than the record's.
 #[test]
 fn short_periods_are_not_decoded() {
-    for number in 0..40 {
+    for number in 0..16 {
         let losses = record(markov(0.62, 0.0243, 0.002, 0.53), 0.02, 300.0, number);
         let outcomes = losses.outcomes().expect("a record of probes");
         let share = outcomes.iter().filter(|&&lost| lost).count() as f64 / outcomes.len() as f64;
@@ -265,7 +265,7 @@ fn parallel_streams_are_added_up() {
 #[test]
 fn odd_records_fit_or_not_but_never_panic() {
     let mut stream = Streams::new(9, 0).stream("odd");
-    for _ in 0..80 {
+    for _ in 0..40 {
         let mut time = 0.0;
         let probes = 2 + stream.below(40) as usize;
         let times: Vec<f64> = (0..probes)
