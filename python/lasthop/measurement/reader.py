@@ -46,6 +46,15 @@ _PING = "measure with `ping -D -O -i 0.02 HOST`"
 
 _SUMMARY = "a summary without packets, which tells no bursts"
 
+_PACKETS = re.compile(
+    # tcpdump, tshark, and what Wireshark exports as CSV.
+    r"^(?:[\d-]{10} )?\d\d:\d\d:\d\d\.\d{6,9} (?:\S{1,16} (?:In|Out|[BMP]) +)?(?:IP6?|ARP,) |"
+    r"^ *\d{1,9} +\d{1,9}\.\d{6,9} +\S{2,45} +(?:->|\u2192) +\S{2,45} +[A-Z]|"
+    r'\A"No\.","Time","',
+    re.MULTILINE,
+)
+"""Lists of packets, of which other readers know some lines."""
+
 _OTHERS: tuple[tuple[re.Pattern[str], str], ...] = (
     (
         re.compile(
@@ -88,6 +97,26 @@ _OTHERS: tuple[tuple[re.Pattern[str], str], ...] = (
     (
         re.compile(r"^ARPING |^Starting Nping |^Probing \S+:\d+/tcp", re.MULTILINE),
         f"the output of a program that is not supported (arping, nping or tcping); {_PING}",
+    ),
+    (
+        re.compile(r"^ *% Total +% Received % Xferd|^[^\n]{1,80} \d{1,3}%\[[=+>]{0,80} *\] ", re.MULTILINE),
+        "the output of a download, the rate of one transfer, which tells no losses; measure with "
+        "`lasthop measure HOST --url URL`",
+    ),
+    (
+        re.compile(
+            r"^(?:MIGRATED )?(?:TCP|UDP|OMNI)\S* .{0,40}TEST (?:from|to) |MB / +[\d.]+ sec = ", re.MULTILINE
+        ),
+        f"the output of netperf or nuttcp, {_SUMMARY}; expected iperf3's JSON: "
+        "`iperf3 -c SERVER -J -t 60 -i 0.1`",
+    ),
+    (
+        re.compile(
+            r"^Station (?:[\da-f]{2}:){5}[\da-f]{2} \(on |^#kernel$|^NIC statistics:$|"
+            r"^(?:Ip|Tcp|TcpExt|Udp):$",
+            re.MULTILINE,
+        ),
+        f"counters of a host or its interface, which tell no losses of a path; {_PING}",
     ),
     (
         re.compile(r"\A\s*(?:[-+\d.]+[ \t;,]+)+[-+\d.]+\s*$", re.MULTILINE),
@@ -188,6 +217,10 @@ def read(
 
 def _reader(source: Source) -> Reader:
     """Return the reader that recognises a file."""
+    captures = READERS[0]
+    if not captures.recognises(source) and _PACKETS.search(source.text[:4000]):
+        remedy = f"expected the capture itself, such as that of `{captures.command}`"
+        raise source.error(f"packets as text, which lacks a part of each; {remedy}")
     for reader in READERS:
         refusal = reader.refusal(source)
         if refusal is not None:
