@@ -511,7 +511,7 @@ class TestCsv:
     @pytest.mark.parametrize(
         ("text", "message", "line"),
         [
-            ("t,lost\n0,1\n", "no column time_s or time_ms", 1),
+            ("t,lost\n0,1\n", r"no column time_s \(or _ms, _us, _ns\)", 1),
             ("time_s,lots\n0,1\n", '"lots": did you mean "lost"', 1),
             ("# a\ntime_s,lost\n0,2\n", 'lost: found "2", expected 0 or 1', 3),
             ("time_s,lost\n1,0\n0,1\n", "must not decrease", 3),

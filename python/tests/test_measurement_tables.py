@@ -150,6 +150,14 @@ def test_refusals_name_the_cause(text: str, message: str, reading: Reading) -> N
         reading(text)
 
 
+def test_every_unit_of_a_time_is_known(reading: Reading) -> None:
+    for unit, of_second in (("s", 1.0), ("ms", 1e3), ("us", 1e6), ("ns", 1e9)):
+        rows = "".join(f"{k * 0.2 * of_second:.12g},{0.04 * of_second:.12g}\n" for k in range(3))
+        (delays,) = reading(f"time_{unit},rtt_{unit}\n{rows}").delays
+        assert delays.time_s.tolist() == pytest.approx([0, 0.2, 0.4])
+        assert delays.delay_s.tolist() == pytest.approx([0.04] * 3)
+
+
 class TestColumns:
     def test_a_column_is_what_the_user_says(self, reading: Reading) -> None:
         text = "when,pop_ping_drop_rate,Latency\n0,0.5,40\n1,0,41\n"

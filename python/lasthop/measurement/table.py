@@ -26,11 +26,12 @@ from lasthop.measurement.model import (
 )
 from lasthop.measurement.source import HAS_TIMES, LONGEST_S, Source, parsed, probes
 
-TIMES = {"time_s": 1.0, "time_ms": 1e-3}
+_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+TIMES = {f"time_{unit}": seconds for unit, seconds in _UNITS.items()}
 DATES = ("time", "timestamp", "datetime", "date")
-RATES = {"rate_bps": 1.0, "rate_kbps": 1e3, "rate_mbps": 1e6}
-ROUND_TRIPS = {"rtt_s": 1.0, "rtt_ms": 1e-3}
-ONE_WAYS = {"delay_s": 1.0, "delay_ms": 1e-3}
+RATES = {"rate_bps": 1.0, "rate_kbps": 1e3, "rate_mbps": 1e6, "rate_gbps": 1e9}
+ROUND_TRIPS = {f"rtt_{unit}": seconds for unit, seconds in _UNITS.items()}
+ONE_WAYS = {f"delay_{unit}": seconds for unit, seconds in _UNITS.items()}
 LOSSES = {"loss": 1.0, "loss_percent": 0.01}
 OTHERS = ("lost", "received", "sent", "size_bytes", "direction")
 MEASURED = (*RATES, *ROUND_TRIPS, *ONE_WAYS, *LOSSES, "lost", "received")
@@ -451,8 +452,9 @@ class _Table:
         cells = self.cells(name) if name is not None else None
         if cells is None:
             raise self.source.error(
-                f"no column time_s or time_ms, nor dates in a column time{self.hint(TIMES)}; if rows are a "
-                f"fixed time apart, state it: --every 20ms (`every_s=0.02` in Python){self.question('time')}",
+                f"no column time_s (or _ms, _us, _ns), nor dates in a column time{self.hint(TIMES)}; if rows "
+                "are a fixed time apart, state it: --every 20ms (`every_s=0.02` in Python)"
+                f"{self.question('time')}",
                 self.line,
             )
         first = _date(cells[0])
