@@ -158,6 +158,41 @@ def test_every_unit_of_a_time_is_known(reading: Reading) -> None:
         assert delays.delay_s.tolist() == pytest.approx([0.04] * 3)
 
 
+class TestNumbers:
+    """Numbers of packets, of which the lost ones have no row."""
+
+    def test_packets_without_a_row_were_lost(self, reading: Reading) -> None:
+        measurement = reading("time_s,seq,rtt_ms\n0,10,41\n0.1,12,41\n0.4,18,41\n0.5,20,41\n0.6,22,40\n")
+        (found,) = measurement.probes
+        assert found.direction is Direction.ROUND_TRIP
+        assert found.lost.tolist() == [False, False, True, True, False, False, False]
+        assert found.sent_s.tolist() == pytest.approx([0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+        assert "2 packets without a row were lost, by the column `seq`." in measurement.notes
+
+    def test_a_stated_interval_is_that_of_the_numbers(self, reading: Reading) -> None:
+        (found,) = reading("seq,rtt_ms\n0,41\n1,41\n3,41\n", every_s=0.2).probes
+        assert found.sent_s.tolist() == pytest.approx([0, 0.2, 0.4, 0.6])
+        assert found.lost.tolist() == [False, False, True, False]
+
+    def test_a_row_without_a_reply_is_no_gap(self, reading: Reading) -> None:
+        measurement = reading("time_s,seq,rtt_ms\n0,0,41\n1,1,\n2,2,41\n")
+        assert measurement.probes == ()
+        assert "no losses are read" in measurement.notes[0]
+
+    @pytest.mark.parametrize(
+        ("rows", "message"),
+        [
+            ("0,1\n1,1\n2,2\n", "packet numbers that grow, each once"),
+            ("0,2\n1,1\n", "packet numbers that grow"),
+            ("0,1\n1,1449\n2,2900\n", "leave out 2,897 packets and have 3: are they of packets"),
+            ("0,1\n1,1.5\n", "seq: expected a whole number\n"),
+        ],
+    )
+    def test_other_numbers_are_refused(self, rows: str, message: str, reading: Reading) -> None:
+        with pytest.raises(MeasurementError, match=message):
+            reading(f"time_s,seq\n{rows}")
+
+
 class TestColumns:
     def test_a_column_is_what_the_user_says(self, reading: Reading) -> None:
         text = "when,pop_ping_drop_rate,Latency\n0,0.5,40\n1,0,41\n"

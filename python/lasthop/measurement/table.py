@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lasthop.core import names
+from lasthop.core.formats import plural
+from lasthop.measurement.echoes import interpolated
 from lasthop.measurement.format import Options, TextReader
 from lasthop.measurement.model import (
     Counts,
@@ -33,7 +35,7 @@ RATES = {"rate_bps": 1.0, "rate_kbps": 1e3, "rate_mbps": 1e6, "rate_gbps": 1e9}
 ROUND_TRIPS = {f"rtt_{unit}": seconds for unit, seconds in _UNITS.items()}
 ONE_WAYS = {f"delay_{unit}": seconds for unit, seconds in _UNITS.items()}
 LOSSES = {"loss": 1.0, "loss_percent": 0.01}
-OTHERS = ("lost", "received", "sent", "size_bytes", "direction")
+OTHERS = ("lost", "received", "sent", "seq", "size_bytes", "direction")
 MEASURED = (*RATES, *ROUND_TRIPS, *ONE_WAYS, *LOSSES, "lost", "received")
 COLUMNS = (*TIMES, *DATES, *RATES, *ROUND_TRIPS, *ONE_WAYS, *LOSSES, *OTHERS)
 
@@ -51,6 +53,7 @@ _FIRST_ROWS = 20
 _GUESSES = (
     ("drop", "loss"),
     ("loss", "loss"),
+    ("seq", "seq"),
     ("rtt", "rtt_ms"),
     ("latency", "rtt_ms"),
     ("mbps", "rate_mbps"),
@@ -205,6 +208,8 @@ def _read_direction(
             if len(sizes) > 1:
                 notes.append("Packets of several sizes; the sizes are not kept.")
             fates.append(probes(way, time_s, flags[rows], one))
+    if not fates and sent is None and (rtt is None or bool((rtt[rows] > 0).all())):
+        _missing_numbers(table, way, rows, time_s, fates, notes)
     if rtt is not None and not fates and sent is None:
         _without_replies(table, way, rows, time_s, ~(rtt > 0), fates, notes)
     if rtt is not None:
@@ -247,6 +252,40 @@ def _read_direction(
         notes.append(
             "Loss fractions without packet numbers have no likelihood; use the columns `sent` and `lost`."
         )
+
+
+def _missing_numbers(
+    table: _Table,
+    way: Direction,
+    rows: npt.NDArray[np.bool_],
+    time_s: Floats,
+    fates: list[Probes],
+    notes: list[str],
+) -> None:
+    """Read packets by their numbers in the column `seq`: those without a row were lost."""
+    found = table.whole("seq")
+    if found is None or rows.sum() < 2:
+        return
+    numbers = found[rows]
+    steps = np.diff(numbers)
+    if (bad := np.flatnonzero(steps <= 0)).size:
+        line = np.array(table.lines)[rows][int(bad[0]) + 1]
+        raise table.source.error(
+            "seq: expected packet numbers that grow, each once, in the order of sending", line
+        )
+    step = int(np.gcd.reduce(steps))
+    count = int((numbers[-1] - numbers[0]) // step) + 1
+    if count > 2 * len(numbers):
+        raise table.source.error(
+            f"the numbers in the column seq leave out {count - len(numbers):,} packets and have "
+            f"{len(numbers):,}: are they of packets? Rename the column if not",
+            table.line,
+        )
+    every = numbers[0] + step * np.arange(count)
+    lost = ~np.isin(every, numbers)
+    fates.append(probes(way, interpolated(every, numbers, time_s), lost, None))
+    if lost.any():
+        notes.append(f"{plural(int(lost.sum()), 'packet')} without a row were lost, by the column `seq`.")
 
 
 def _without_replies(
@@ -492,7 +531,9 @@ class _Table:
         time_s = np.zeros(len(cells))
         for direction in np.unique(cells):
             rows = cells == direction
-            time_s[rows] = np.arange(rows.sum()) * every_s
+            numbers = self.whole("seq")
+            place = np.arange(rows.sum()) if numbers is None else numbers[rows] - numbers[rows].min()
+            time_s[rows] = place * every_s
         return time_s
 
     def whole(self, name: str) -> npt.NDArray[np.int64] | None:
@@ -503,7 +544,8 @@ class _Table:
         bad = np.flatnonzero(~(values == np.floor(values)))
         if bad.size:
             raise self.source.error(
-                f"{name}: expected a whole number of packets beside `sent`", self.lines[int(bad[0])]
+                f"{name}: expected a whole number{' of packets beside `sent`' if name != 'seq' else ''}",
+                self.lines[int(bad[0])],
             )
         return values.astype(np.int64)
 
