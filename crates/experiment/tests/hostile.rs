@@ -470,7 +470,8 @@ impl Draw {
             2 => format!("strongest = {{ crossing = \"{a}\", beacon = \"{b}\", shadowing = \"6 dB\" }}"),
             _ => format!("timetable = [{{ at = \"{a}\", to = \"BS2\" }}, {{ at = \"{b}\", to = \"BS1\" }}]"),
         };
-        writeln!(text, "[mobility.mobile]\ngap = \"{gap}\"\nmoves.{moves}").expect("text");
+        let gap = if self.chance(0.2) { String::from("overlap = true") } else { format!("gap = \"{gap}\"") };
+        writeln!(text, "[mobility.mobile]\n{gap}\nmoves.{moves}").expect("text");
     }
 
     fn scenario(&mut self) -> String {

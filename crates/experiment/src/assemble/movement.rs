@@ -76,6 +76,7 @@ fn followers(
             ComponentKind::Agent(place) => follow(of_link(place.link)),
             ComponentKind::Link(link, from) => {
                 if let NetworkLink::Radio(hop) = &links[usize::from(link.0)]
+                    && hop.place.is_some_and(|(index, _)| !moving[index].overlap)
                     && hop.arq(*from, combination.link()) != arq::Config::None
                 {
                     follow(of_link(*link));

@@ -96,6 +96,23 @@ fn check_losses(arq: &str) {
     assert_eq!(lost(&slow), [3, 0]);
 }
 
+/// Of cells that overlap the host hears both: a move loses nothing, with or without an ARQ, whatever is on the air and however
+/// late the router learns of it. It changes the way: of two base stations the one that loses everything loses the half.
+#[test]
+fn overlapping_cells_lose_nothing_and_share_the_packets() {
+    let moves = "mobility.mobile.moves.timetable=[{ at = \"4.993 s\", to = \"BS2\" }]";
+    for arq in ["\"none\"", "{ selective-repeat = {} }"] {
+        let arq = format!("radio.arq={arq}");
+        let overlap = [moves, "mobility.mobile.overlap=true", &arq, "link.router-BS2.delay=\"300 ms\""];
+        assert_eq!(lost(&overlap), [0, 0], "{arq}");
+        assert_ne!(lost(&overlap[..1]), [0, 0], "without, the packets on the air are lost");
+    }
+    let deaf = "link.BS2-mobile.channel.frame-loss.loss=1";
+    let stays = "mobility.mobile.moves.periodic.stay=\"20 ms\"";
+    // Of each four packets the last two, and the last two of the 950 are the first of four.
+    assert_eq!(lost(&[deaf, stays, "mobility.mobile.overlap=true"]), [474, 474]);
+}
+
 /// Repairs by `sidekick` at a base station to which the host comes, and at one to which it returns.
 #[test]
 fn a_sidekick_repairs_wherever_the_host_is() {
@@ -169,6 +186,10 @@ fn what_cannot_move_is_refused() {
         (
             &["traffic.down.via=[\"router\", \"BS1\"]"],
             "traffic.down.via: found a path with \"mobile\", which moves",
+        ),
+        (
+            &["mobility.mobile.overlap=true", "mobility.mobile.gap=\"1 s\""],
+            "mobility.mobile.overlap: found true beside a gap of \"1 s\", expected no gap",
         ),
         (&["topology.hand-off.stations=0"], "topology.hand-off.stations: found 0, expected 1 to 1000"),
     ];

@@ -15,7 +15,8 @@
 //! weight 2/(L_w + 1), so that the packets counted are as old on average. `initial_size` (s_i, 512 B), `largest_size`
 //! (s_mx, 1024 B), `smallest_size` (s_mn, 128 B) and `step` (Δs, 128 B) are bytes of payload. `recovery`, `buffer`,
 //! `wireless` and `handoff` as in `metp`, except that `packet_size` is set by the scheme: the largest size plus the
-//! header.
+//! header. `split = false` leaves the connection whole, as section VI suggests: the source controls the size of its
+//! segments by the losses that another scheme of the combination, such as `eln` or `lhack`, ascribes to the wireless link.
 //! **Differences from the paper.** An acknowledgement counts as one packet, however much it covers; that of a SYN
 //! does not count. Sizes are rounded down to multiples of 8 B, the granularity of memory blocks, and the smallest
 //! must be a multiple. If the wireless part counts its window in packets (`window`, `window_counts`), these are
@@ -47,6 +48,11 @@ const GRAIN: f64 = 8.0;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct VsTcp {
+    /// Whether the base station splits the connection, all of whose losses on the wireless part then count. Otherwise the
+    /// source controls the size, up to that of its packets, and each loss counts that another scheme of the combination,
+    /// such as `eln` or `lhack`, ascribes to the wireless link; alone, the size only grows. `losses` then has no effect, and
+    /// `recovery`, `buffer`, `wireless` and `handoff` are refused.
+    pub split: bool,
     /// Method 1: a loss halves the size, acknowledgements increase it. Method 2: the size follows the loss
     /// rate. Above `wanted_loss`, the size is halved if it exceeds half of the maximum, otherwise reduced by
     /// a step; below, it grows.
@@ -149,6 +155,7 @@ pub enum LossRate {
 impl Default for VsTcp {
     fn default() -> VsTcp {
         VsTcp {
+            split: true,
             method: Method::Halve,
             initial_size: Bytes(512),
             largest_size: Bytes(1024),
@@ -177,22 +184,9 @@ impl VsTcp {
         let wireless = Settings { packet_size, window, ..asked };
         self.recovery.without_congestion_control(Split { wireless, ..split })
     }
-}
 
-impl Scheme for VsTcp {
-    fn name(&self) -> &'static str {
-        "vs-tcp"
-    }
-
-    fn summary(&self) -> &'static str {
-        "like metp; the segment size on the last hop follows the loss rate"
-    }
-
-    fn source(&self) -> &'static str {
-        "Park et al. section IV"
-    }
-
-    fn faults(&self, tcp: &Settings) -> Vec<(String, String)> {
+    /// What is wrong with the wireless part.
+    fn faults_of_split(&self, tcp: &Settings) -> Vec<(String, String)> {
         let mut faults = self.recovery.faults(&self.split(tcp), &self.wireless);
         let Settings { window, window_counts, packet_size, .. } = self.wireless.of(tcp);
         let is_short = window_counts == WindowCounts::Packets
@@ -211,6 +205,49 @@ impl Scheme for VsTcp {
             let problem = "found it, but the scheme sets it; choose by largest_size";
             faults.push((String::from("wireless.packet_size"), String::from(problem)));
         }
+        faults
+    }
+
+    /// What is wrong without a wireless part of its own.
+    fn faults_of_whole(&self, tcp: &Settings) -> Vec<(String, String)> {
+        let plain = VsTcp::default();
+        let stated = [
+            ("recovery", self.recovery != plain.recovery),
+            ("buffer", self.buffer != plain.buffer),
+            ("wireless", self.wireless != plain.wireless),
+            ("handoff", self.handoff != plain.handoff),
+        ];
+        let problem = "found it beside split = false, which leaves no wireless part to which it applies";
+        let stated = stated.into_iter().filter(|(_, is_stated)| *is_stated);
+        let mut faults: Vec<_> = stated.map(|(key, _)| (String::from(key), String::from(problem))).collect();
+        let most = Bytes(tcp.packet_size.0.saturating_sub(tcp.header.0));
+        if self.largest_size > most {
+            let found = self.largest_size;
+            let problem = format!("found {found}, expected at most {most}, the payload of a packet of the source");
+            faults.push((String::from("largest_size"), problem));
+        }
+        faults
+    }
+}
+
+impl Scheme for VsTcp {
+    fn name(&self) -> &'static str {
+        "vs-tcp"
+    }
+
+    fn summary(&self) -> &'static str {
+        "like metp; the segment size on the last hop follows the loss rate"
+    }
+
+    fn source(&self) -> &'static str {
+        "Park et al. section IV"
+    }
+
+    fn faults(&self, tcp: &Settings) -> Vec<(String, String)> {
+        let mut faults = match self.split {
+            true => self.faults_of_split(tcp),
+            false => self.faults_of_whole(tcp),
+        };
         let mut check = |holds: bool, key: &str, problem: String| {
             if !holds {
                 faults.push((String::from(key), problem));
@@ -246,7 +283,9 @@ impl Scheme for VsTcp {
     }
 
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
-        installer.split(|tcp| self.split(tcp));
+        if self.split {
+            installer.split(|tcp| self.split(tcp));
+        }
         installer.at_sender(&[Action::SetSegmentSize], || SizeController {
             scheme: self.clone(),
             size: self.initial_size.0 as f64,
@@ -288,7 +327,7 @@ impl SizeController {
     }
 
     fn counts_duplicates(&self) -> bool {
-        self.scheme.losses == Losses::Duplicates
+        self.scheme.split && self.scheme.losses == Losses::Duplicates
     }
 
     fn halve(&mut self) {
@@ -317,8 +356,8 @@ impl SizeController {
 impl Reaction for SizeController {
     fn on_start(&mut self, _now: Time, sender: &mut SenderState) {
         self.packets = match sender.settings().window {
-            WindowSize::Bytes(_) => None,
-            WindowSize::Packets(packets) => Some(packets),
+            WindowSize::Packets(packets) if self.scheme.split => Some(packets),
+            WindowSize::Bytes(_) | WindowSize::Packets(_) => None,
         };
         self.apply(sender);
     }
@@ -333,6 +372,9 @@ impl Reaction for SizeController {
     }
 
     fn judge(&mut self, _now: Time, hole: Hole, sender: &mut SenderState) -> Response {
+        if !self.scheme.split {
+            return Response::Congestion;
+        }
         // The duplicate that reveals a loss was counted.
         if hole.evidence == Evidence::Timeout || !self.counts_duplicates() {
             self.note(true, sender);
@@ -340,8 +382,14 @@ impl Reaction for SizeController {
         Response::Corruption
     }
 
+    fn on_judged(&mut self, _now: Time, _hole: Hole, response: Response, sender: &mut SenderState) {
+        if !self.scheme.split && response != Response::Congestion {
+            self.note(true, sender);
+        }
+    }
+
     fn is_corruption(&self, _seq: SeqNum) -> bool {
-        true
+        self.scheme.split
     }
 }
 

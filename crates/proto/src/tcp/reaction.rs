@@ -64,6 +64,9 @@ pub trait Reaction: Debug + Send {
         Response::Congestion
     }
 
+    /// What all reactions together made of a hole, after each has [judged](Reaction::judge) it.
+    fn on_judged(&mut self, _now: Time, _hole: Hole, _response: Response, _sender: &mut SenderState) {}
+
     /// Whether the lost data at `seq` are known to be corrupted, called for each lost segment. Excludes the
     /// segment from a controller's loss rate; [`judge`](Reaction::judge) decides the response.
     fn is_corruption(&self, _seq: SeqNum) -> bool {

@@ -196,11 +196,11 @@ impl LastHop {
             None => channel,
         };
         match self.place {
-            Some((index, station)) => {
+            Some((index, station)) if !network.moving[index].overlap => {
                 let itinerary = network.moving[index].itinerary(streams, network.limit);
                 Box::new(Presence::new(station, itinerary, channel, lag))
             }
-            None => channel,
+            _ => channel,
         }
     }
 }
@@ -218,6 +218,8 @@ pub struct MovingHost {
     pub moves: Moves,
     /// Time between leaving a base station and being reachable at the next.
     pub gap: Duration,
+    /// Whether the host hears all its base stations wherever it is.
+    pub overlap: bool,
 }
 
 impl MovingHost {

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Movement of the mobile host `NAME` between base stations. The host has a wireless link to each base
-/// station, and is attached to one of them, or to none during a hand-off.
+/// station, and is attached to one of them, or to none during a hand-off. In cells that `overlap`, it still hears the others.
 /// `scenarios/hand-off.toml` is a worked example.
 ///
 /// ```toml
@@ -44,6 +44,10 @@ pub struct Mobility {
     /// air when the host leaves is lost even then.
     #[serde(default)]
     pub gap: Duration,
+    /// Whether the host hears all its base stations wherever it is, as routers of one wireless cell: a move then loses
+    /// nothing, and changes only the way that packets take to and from the host. By default not, and not with a `gap`.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub overlap: bool,
     /// The names of the base stations, in order, such as `["BS2", "BS1"]`. The host starts at the first. By
     /// default the base stations of all its wireless links, in the order of the links.
     #[serde(default, skip_serializing_if = "Option::is_none")]

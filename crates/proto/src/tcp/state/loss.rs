@@ -107,6 +107,7 @@ impl SenderState {
                 response = judged;
             }
         });
+        self.react(|reaction, tcp| reaction.on_judged(now, hole, response, tcp));
         response
     }
 

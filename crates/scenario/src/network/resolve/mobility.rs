@@ -61,6 +61,7 @@ impl Resolver<'_> {
                 stations: chosen.iter().map(|&place| stations[place]).collect(),
                 moves,
                 gap: mobility.gap,
+                overlap: mobility.overlap,
             });
         }
         if !self.network.moving.is_empty() {
@@ -108,6 +109,13 @@ impl Resolver<'_> {
                 key.into(),
                 String::from("found a length of zero, expected one above zero, such as \"10 s\""),
             ));
+        }
+        if mobility.overlap && !mobility.gap.is_zero() {
+            let problem = format!(
+                "found true beside a gap of \"{}\", expected no gap, since no cell is left",
+                mobility.gap
+            );
+            self.fault(&["mobility", name, "overlap"], problem);
         }
         if let Moves::Strongest(law) = &mobility.moves {
             if !(law.exponent >= 0.0 && law.exponent <= 10.0) {

@@ -416,3 +416,42 @@ fn a_window_below_one_packet_is_rejected_in_its_own_unit() {
         []
     );
 }
+
+/// Without a split, a loss counts that another scheme ascribes to the link: three marked duplicates of ELN halve the size and
+/// leave the window. Three unmarked ones are congestion, and leave the size to grow.
+// Rule: With `split = false`, losses that another scheme calls corruption control the size. [VI; ../scheme/vs_tcp.rs]
+#[test]
+fn end_to_end_another_scheme_tells_the_losses_of_the_link() {
+    const ELN: Flags = Flags(0x200);
+    let schemes = schemes("split = false\nlargest_size = \"512 B\"");
+    let settings = Settings { packet_size: Bytes(552), ..settings(Flavour::NewReno, 8) };
+    assert_eq!(schemes.vs_tcp.faults(&settings), []);
+    let combined = installed(&schemes, "eln + vs-tcp");
+    assert!(combined.split(&settings).is_none());
+    for (mark, size, window) in [(ELN, 256, 4096.0), (Flags::default(), 512, 2048.0)] {
+        let mut tcp = Client::installed(&settings, None, combined.reactions());
+        assert_eq!(tcp.sizes(), [512; 8]);
+        tcp.at(100);
+        for _ in 0..3 {
+            let segment = tcp.report(0, &[]);
+            tcp.receives(Segment { flags: segment.flags | mark, ..segment });
+        }
+        tcp.has_mss(size).losses(1).ssthresh(if mark == ELN { f64::INFINITY } else { window });
+    }
+}
+
+/// Without a split there is no wireless part, and a segment is not larger than the source's packets.
+// Rule: as end_to_end_another_scheme_tells_the_losses_of_the_link
+#[test]
+fn end_to_end_settings_of_a_split_are_rejected() {
+    let keys = |parameters: &str| -> Vec<String> {
+        let faults = schemes(&format!("split = false\n{parameters}")).vs_tcp.faults(&tcp());
+        faults.into_iter().map(|(key, _)| key).collect()
+    };
+    assert_eq!(keys(""), ["largest_size"]);
+    assert_eq!(keys("largest_size = \"512 B\""), [""; 0]);
+    for stated in ["recovery = \"selective-repeat\"", "buffer = \"9 KB\"", PACKETS.trim()] {
+        let key = stated.split(' ').next().expect("a key");
+        assert_eq!(keys(&format!("largest_size = \"512 B\"\n{stated}")), [key]);
+    }
+}
