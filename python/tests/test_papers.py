@@ -286,7 +286,7 @@ def test_what_cannot_be_told_names_the_part_that_is_undecided(outcome: Outcome) 
 def test_margins_without_a_source_in_the_paper_are_called_ours(outcome: Outcome) -> None:
     tables = [f"{setting}-{each.id}" for name, each in PROTOCOLS.items() for setting in PRINTED[name]]
     ours = {
-        "comparison": {"peak-lan-32", "peak-wan-32", *tables}
+        "comparison": {"peak-lan-32", "peak-wan-32", "figure-4-cut", "figure-4-growth", *tables}
         | {f"goodput-{each}" for each in tables}
         | {f"bursts-{packets}-{PROTOCOLS[name].id}" for name in TABLE_5 for packets in BURSTS}
         | {f"figure-12-{PROTOCOLS[name].id}" for name in FIGURE_12},

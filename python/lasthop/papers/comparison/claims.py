@@ -20,6 +20,8 @@ from lasthop.papers.comparison.findings import (
     curve,
     eln_in_the_lan,
     equally_well,
+    figure_4_cut,
+    figure_4_growth,
     goodput,
     grows_with_buffer,
     high_rate,
@@ -360,6 +362,24 @@ CLAIMS: tuple[Claim, ...] = (
             ("7", "E2E", ("fast retransmissions", "timeouts"), (120, 32)),
             ("7", "E2E-ELN", ("fast retransmissions", "timeouts"), (118, 12)),
         )
+    ),
+    CustomClaim(
+        id="figure-4-cut",
+        section="figure 4",
+        statement="LL, WAN: the window after a cut, relative to that before it, in the printed run",
+        printed="curve",
+        experiment="trace-ll",
+        fails_if="the mean of the runs is over a tenth from it",
+        evaluate=figure_4_cut,
+    ),
+    CustomClaim(
+        id="figure-4-growth",
+        section="figure 4",
+        statement="LL, WAN: the growth of the window in congestion avoidance, in the printed run",
+        printed="curve",
+        experiment="trace-ll",
+        fails_if="the mean of the runs is over a tenth from it",
+        evaluate=figure_4_growth,
     ),
     CustomClaim(
         id="split-window",

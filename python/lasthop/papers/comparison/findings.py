@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from lasthop._lasthop import Run
 from lasthop.papers.claims import Finding, as_gain, printed_number
+from lasthop.papers.comparison.digitised import printed_curve
 from lasthop.papers.comparison.figures import (
     throughput,
     wired_goodput,
@@ -15,6 +16,7 @@ from lasthop.papers.comparison.figures import (
 )
 from lasthop.papers.comparison.network import (
     BURSTS,
+    DATA,
     DISTANCES,
     FIGURE_12,
     PEAK,
@@ -25,6 +27,7 @@ from lasthop.papers.comparison.network import (
     at_distance,
     experiment,
 )
+from lasthop.papers.comparison.sawtooth import cut, growth
 from lasthop.papers.evidence import Evidence
 from lasthop.papers.verdicts import (
     PERCENT,
@@ -150,6 +153,40 @@ def counts(protocol: str, printed: Mapping[str, int], evidence: Evidence) -> Fin
         low, high = np.quantile(found, [0.05, 0.95])
         texts.append(f"{low:.0f} to {high:.0f} {what} in nine of ten runs")
     return Finding(parts, ", ".join(texts))
+
+
+_PRINTED_SEGMENT = 1388.0
+"""The payload of the segments of figure 4, in bytes."""
+
+
+def _like_figure_4(of: Callable[[Run], float], printed: float, unit: Unit, evidence: Evidence) -> Finding:
+    found = evidence.quantity("trace-ll", PROTOCOLS["LL"].scheme, of)
+    region = printed_number(printed, SAME, "our margin, for a single printed run", unit)
+    note = "curve and runs are measured alike, by the median over the run"
+    return Finding(
+        [Part(found, region, unit=unit)], f"{unit.estimate(found.at())}; figure 4: {unit.text(printed)}", note
+    )
+
+
+def figure_4_cut(evidence: Evidence) -> Finding:
+    """Compare the cuts of LL's window in the wide area with those of the printed curve."""
+
+    def of(run: Run) -> float:
+        series = run.series()
+        return cut(series["time_s"], series["cwnd_bytes"], DATA)
+
+    return _like_figure_4(of, cut(*printed_curve("4-ll"), _PRINTED_SEGMENT), PERCENT, evidence)
+
+
+def figure_4_growth(evidence: Evidence) -> Finding:
+    """Compare the growth of LL's window in the wide area with that of the printed curve."""
+
+    def of(run: Run) -> float:
+        series = run.series()
+        return growth(series["time_s"], series["cwnd_bytes"])
+
+    unit = Unit("kB/s", 1e3, 2)
+    return _like_figure_4(of, growth(*printed_curve("4-ll")), unit, evidence)
 
 
 def window_stays(evidence: Evidence) -> Finding:

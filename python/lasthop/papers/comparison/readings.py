@@ -83,6 +83,7 @@ READINGS = (
                 {"": {"tcp.congestion": "net3"}},
             ),
         ),
+        fitted=("figure-4-growth",),
     ),
     Reading(
         "ack",
@@ -115,6 +116,7 @@ READINGS = (
             ),
             Choice("always", "always (RFC 5681)"),
         ),
+        fitted=("figure-4-cut",),
     ),
     Reading(
         "smart-clock",

@@ -9,6 +9,8 @@ from lasthop.papers.lhack.network import (
     MOBILES,
     PAYLOAD_BITS,
     RATES,
+    STATIONARY,
+    TWO_ROUTERS,
     bit_error_rate,
     several,
     swept,
@@ -74,6 +76,11 @@ def _variant(name: str, overrides: Settings | None = None, *, full: Campaign = _
     return Experiment(name, _RATE, quick=8, full=full, scenario=_FILE, overrides=overrides)
 
 
+def _lossiest(name: str, overrides: Settings) -> Experiment:
+    overrides = {**swept((75,)), **overrides}
+    return Experiment(name, _RATE, quick=8, full=_FURTHER, scenario=_FILE, overrides=overrides)
+
+
 def _handoff(name: str, wireless: str, full: Campaign | int) -> Experiment:
     overrides = {"topology.path.wireless": wireless, **_HANDOFFS}
     return Experiment(
@@ -92,6 +99,9 @@ PAPER = Paper(
         _variant("mobile-source", {"topology.path.wireless": "first"}, full=_SHARES),
         _variant("both-mobile", {"topology.path.wireless": "both"}),
         _variant("every-third", {"tcp.ack_every": 3}),
+        # Of the two mobiles, or of one, whose messages take either of two routers of a cell in turn.
+        _lossiest("stationary-host", {"topology.path.wireless": "both", "schemes": STATIONARY}),
+        _lossiest("several-routers", {**TWO_ROUTERS, "schemes": ["lhack"]}),
         Experiment(
             "lost-dacks",
             {"loss": "radio.uplink.channel.frame-loss.loss"},

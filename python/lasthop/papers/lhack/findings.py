@@ -20,6 +20,7 @@ from lasthop.papers.lhack.network import (
     MSS,
     OPTIMUM,
     PAYLOAD_BITS,
+    STATIONARY,
     messages_per_corruption,
 )
 from lasthop.papers.verdicts import (
@@ -335,6 +336,29 @@ def variant(experiment: str, beside: str, evidence: Evidence) -> Finding:
     ]
     text = ", ".join(f"{as_gain(part.quantity.at(), 1)} at {part.label}" for part in parts)
     return Finding(parts, f"beside {beside} {text}")
+
+
+def several_routers(evidence: Evidence) -> Finding:
+    """Compare the throughput over two routers of a cell with that over one."""
+    found = _beside(evidence, "several-routers", 75)
+    return Finding([Part(found, same(), "1/75")], f"beside one router {as_gain(found.at(), 1)} at 1/75")
+
+
+def stationary_host(evidence: Evidence) -> Finding:
+    """Compare two mobiles with connections to a stationary host with a mobile destination."""
+    at = {name: _by_messages(evidence, name, 75) for name in ("stationary-host", "rate")}
+    theirs = ("rate", "lhack", at["rate"])
+    region = above(0.9, "at least nine tenths of the throughput of a mobile destination: as close to it")
+    parts = [
+        Part(
+            evidence.ratio("throughput_bps", ("stationary-host", scheme, at["stationary-host"]), theirs),
+            region,
+            f"at {scheme.partition('@')[2].partition(' ')[0]}",
+        )
+        for scheme in STATIONARY
+    ]
+    text = ", ".join(f"{as_gain(part.quantity.at(), 1)} {part.label}" for part in parts)
+    return Finding(parts, f"beside a mobile destination {text}, at 1/75")
 
 
 def double(evidence: Evidence) -> Finding:

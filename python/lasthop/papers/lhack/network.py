@@ -28,6 +28,23 @@ BER = "radio.channel.iid.ber"
 MOBILES = (1, 2, 4, 8)
 """The numbers of mobile hosts that share the last hop."""
 
+STATIONARY = ("i-tcp@R2 + lhack", "i-tcp@R3 + lhack")
+"""Two mobile hosts with connections to a stationary one, next to the router of the first or of the second."""
+
+TWO_ROUTERS: Settings = {
+    "topology": {
+        "graph": {
+            "wired": ["source-R1", "R1-R2", "R2-R3", "R3-R4", "R3-R5"],
+            "radio": ["R4-destination", "R5-destination"],
+        }
+    },
+    "transfer.from": "source",
+    "transfer.to": "destination",
+    "link.R5-destination": {"delay": 0.005},
+    "mobility.destination": {"overlap": True, "moves": {"periodic": {"stay": 0.02}}},
+}
+"""A wireless cell with two routers, which messages take in turn: two each, at 100 per second."""
+
 
 def bit_error_rate(messages: int) -> float:
     """Return the bit error rate that corrupts one data message in `messages`.

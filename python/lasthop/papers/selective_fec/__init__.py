@@ -1,7 +1,7 @@
 """Chiasserini, Garetto and Meo: forward error correction on the segments that matter."""
 
 from lasthop.papers.paper import Campaign, Experiment, Paper, Settings
-from lasthop.papers.selective_fec.claims import CLAIMS, RETRANSMISSIONS
+from lasthop.papers.selective_fec.claims import CLAIMS, FILE_SIZES, RETRANSMISSIONS, SMALL, VERSIONS
 from lasthop.papers.selective_fec.figures import FIGURES
 from lasthop.papers.selective_fec.readings import READINGS
 from lasthop.study import Target
@@ -38,10 +38,10 @@ _BESIDES = Campaign(
 
 
 def _experiment(
-    name: str, axes: dict[str, str], full: Campaign, overrides: Settings, *, fixed: str = ""
+    name: str, axes: dict[str, str], full: Campaign, overrides: Settings, *, fixed: str = "", quick: int = 500
 ) -> Experiment:
     about = (fixed,) if fixed else ()
-    return Experiment(name, axes, quick=500, full=full, scenario=_FILE, overrides=overrides, fixed=about)
+    return Experiment(name, axes, quick=quick, full=full, scenario=_FILE, overrides=overrides, fixed=about)
 
 
 _BY_ALL = {"margin": f"{_CHANNEL}.fading_margin", "doppler": f"{_CHANNEL}.doppler", "protect": _PROTECT}
@@ -77,6 +77,28 @@ PAPER = Paper(
                 **_DOPPLERS,
             },
             fixed="feedback",
+        ),
+        _experiment(
+            "versions",
+            {**_BY_MARGIN, "flavour": "tcp.flavour"},
+            _BESIDES,
+            {
+                f"sweep.{_CHANNEL}.fading_margin": SMALL[::2],
+                f"sweep.{_PROTECT}": ["none", "selective"],
+                "sweep.tcp.flavour": VERSIONS,
+            },
+            quick=200,
+        ),
+        _experiment(
+            "file-sizes",
+            {**_BY_MARGIN, "size": "transfer.size"},
+            _BESIDES,
+            {
+                f"sweep.{_CHANNEL}.fading_margin": SMALL[::2],
+                **_POLICIES,
+                "sweep.transfer.size": [1400 * segments for segments in FILE_SIZES],
+            },
+            quick=100,
         ),
         _experiment(
             "attempts",

@@ -122,6 +122,18 @@ READINGS = (
         fitted=("ten-percent", "method-1-better", "works-well", "growth"),
     ),
     Reading(
+        "nocon-window",
+        'Has nocon, the wireless part of METP, a window? Table 1 has "no window, just use on-off" for METP.',
+        (
+            Choice("same", "the same as VS-TCP, so that they differ in the size of segments alone"),
+            Choice(
+                "on-off",
+                "none: it sends whatever the base station holds, up to 64 KiB, and going back costs as much",
+                {"": {"scheme.metp.wireless.window": Quantity(65_536, "B")}},
+            ),
+        ),
+    ),
+    Reading(
         "window-counts",
         "What does VS-TCP's window count, when sizes change?",
         (
