@@ -63,46 +63,8 @@ drop.down = 0.01
 [scheme.sidekick]
 expedite = false
 """
-# The path of the authors of PEMI.
-PEMI = """
-limit = "120 s"
-sender = "quinn-cubic"
-[transfer]
-size = "5 MB"
-[wired]
-rate = "10 Mbps"
-delay = "25 ms"
-queue = "42 packets"
-[radio]
-rate = "100 Mbps"
-delay = "1 ms"
-channel.frame-loss.loss = 0.01
-[radio.uplink]
-rate = "100 Mbps"
-channel = "perfect"
-"""
-# The path of the authors of Sidekick: an upload over a lossy last hop.
-UPLOAD = """
-limit = "300 s"
-[transfer]
-size = "10 MB"
-from = "mobile"
-to = "fixed"
-[wired]
-rate = "10 Mbps"
-delay = "25 ms"
-queue = "43 packets"
-[radio]
-rate = "100 Mbps"
-delay = "1 ms"
-channel.frame-loss.loss = 0.01
-[scheme.sidekick]
-reader = "source"
-directions = "both"
-every = 1000
-wait = "30 ms"
-threshold = 10
-"""
+# The paths of the authors of PEMI and of Sidekick, which tests have, too.
+PATHS = Path(__file__).parents[1] / "crates" / "experiment" / "tests" / "experiment" / "quic"
 DIVISIONS = (
     ("quinn-cubic", "basic"),
     ("quinn-cubic", "sidekick"),
@@ -263,7 +225,9 @@ def divisions(runs: int = RUNS) -> list[str]:
     for sender, scheme in DIVISIONS:
         cells = []
         for size in SIZES:
-            scenario = Scenario.parse(UPLOAD, "upload.toml").with_({"sender": sender, "transfer.size": size})
+            scenario = load(PATHS / "upload.toml").with_(
+                {"sender": sender, "transfer.size": size, "scheme.sidekick.directions": "both"}
+            )
             found = [scenario.with_({"schemes": [scheme]}).run(scheme, run=run) for run in range(runs)]
             rates = [each.metrics[METRIC] / 1e6 for each in found]
             cells.append(f"{statistics.median(rates):.2f}")
@@ -273,11 +237,12 @@ def divisions(runs: int = RUNS) -> list[str]:
 
 def rare(runs: int = RUNS) -> list[str]:
     """Return a row for each frequency of acknowledgements: goodput without and with quACKs for the window."""
-    path = Scenario.parse(UPLOAD, "download.toml").with_(
+    path = load(PATHS / "upload.toml").with_(
         {
             "transfer": {"size": "10 MB"},
             "sender": "quinn-cubic",
             "radio.channel": "perfect",
+            "scheme.sidekick.directions": "both",
             "scheme.sidekick.moves_window": True,
             "scheme.sidekick.wait": "15 ms",
             "scheme.sidekick.threshold": 20,
@@ -324,7 +289,7 @@ def observers(runs: int = RUNS) -> list[str]:
     for scheme in ("basic", "pemi", "sidekick"):
         cells = []
         for setting in settings:
-            scenario = Scenario.parse(PEMI, "pemi.toml").with_({"schemes": [scheme], **setting})
+            scenario = load(PATHS / "pemi.toml").with_({"schemes": [scheme], **setting})
             found = [scenario.run(scheme, run=run) for run in range(runs)]
             repairs = sum(agent.get("repairs", 0) for each in found for agent in each.counters.values())
             losses = sum(each.metrics["lost_on_air"] for each in found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -94,12 +95,36 @@ def test_traces_and_figures_of_quic(command: Command, tmp_path: Path) -> None:
     assert 0.06 <= np.nanmin(series["srtt_s"]) < 0.08
     events = run.events()
     assert {"sent", "delivered", "lost", "ack-sent"} <= {*events["event"]}
+    numbers = events["packet_number"][events["event"] == "sent"]
+    assert (np.diff(numbers[numbers >= 0]) > 0).all()
+    assert numbers.max() > 500
     assert plots.cwnd(run).axes[0].get_ylim()[1] > 20
     done = command("run", "last-mile", *SHORT, "--trace", "--out", tmp_path / "out", "--pcap")
     assert done.returncode == 0, done.stderr
     logs = [log.read_text(encoding="utf-8").split("\x1e") for log in (tmp_path / "out").glob("*.sqlog")]
     assert logs
     assert all(json.loads(head)["qlog_format"] == "JSON-SEQ" for _, head, *_ in logs)
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+def test_captures_have_the_datagrams_of_quic(tmp_path: Path) -> None:
+    capture = tmp_path / "quic.pcapng"
+    run = lasthop.load("last-mile", ["transfer.size=100 KB", "sender=quinn-cubic"]).run(pcap=capture)
+    fields = ("udp.length", "quic.long.packet_type", "quic.scid", "frame.cap_len", "frame.len")
+    asked = [word for field in fields for word in ("-e", field)]
+    done = subprocess.run(
+        ["tshark", "-r", capture, "-Y", "quic", "-T", "fields", *asked],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    rows = [line.split("\t") for line in done.stdout.splitlines()]
+    sent = run.metrics["segments_sent"] + run.metrics["acks_sent"]
+    assert len(rows) > 100
+    assert len(rows) >= sent
+    assert rows[0][1:3] == ["0", "0200000000000001"], "the client's Initial"
+    assert {"0", "2"} <= {kind for row in rows for kind in row[1].split(",")}
+    assert all(captured == length for *_, captured, length in rows)
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,13 @@ use std::net::Ipv4Addr;
 use lasthop_base::Bytes;
 use lasthop_proto::tcp::{Flags, Segment, SeqNum};
 use lasthop_proto::{Body, ComponentId, Dscp, Ecn, FlowId, Handle, HostId, Notice, NoticeCode, Packet};
+use lasthop_sim::Contents;
 use lasthop_wire::{Ip, TcpHeader, write};
 
 const IPV4_HEADER: usize = 20;
 const UDP_HEADER: usize = 8;
 
-/// The maximum length of all headers: IPv4 without options, and TCP with all options.
+/// The maximum length of what is captured of TCP: IPv4 without options, and TCP with all options.
 pub(super) const SNAP_LEN: u32 = 80;
 
 /// Length of the part of a datagram that an ICMP message quotes: its IP header and the first 64 bits of its
@@ -25,10 +26,10 @@ const LARGEST_SHIFT: u8 = 14;
 /// ICMP "host unreachable" (RFC 792).
 const HOST_UNREACHABLE: NoticeCode = NoticeCode { kind: 3, code: 1 };
 
-/// An IP datagram whose TCP or UDP payload was not captured.
+/// An IP datagram. Its payload was captured if the packet has one in the simulation.
 pub(super) struct Datagram {
     /// The captured bytes.
-    pub(super) headers: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
     /// Length of the whole datagram.
     pub(super) len: u32,
 }
@@ -42,6 +43,8 @@ pub(super) struct Encoder {
     part: u8,
     flows: BTreeMap<FlowId, Flow>,
     identifications: BTreeMap<Ipv4Addr, u16>,
+    /// The payloads of packets that have one.
+    contents: Option<Contents>,
 }
 
 #[derive(Clone, Copy)]
@@ -71,11 +74,17 @@ impl Flow {
 
 impl Encoder {
     /// An encoder for one part of a connection: part 0, or a later one if base stations split the connection.
-    pub(super) fn new(mss: u16, largest_window: u32, sack_permitted: bool, part: u8) -> Encoder {
+    pub(super) fn new(
+        mss: u16,
+        largest_window: u32,
+        sack_permitted: bool,
+        part: u8,
+        contents: Option<Contents>,
+    ) -> Encoder {
         let fits = |shift: &u8| largest_window >> shift <= u32::from(u16::MAX);
         let window_shift = (0..LARGEST_SHIFT).find(fits).unwrap_or(LARGEST_SHIFT);
         let (flows, identifications) = (BTreeMap::new(), BTreeMap::new());
-        Encoder { mss, window_shift, sack_permitted, part, flows, identifications }
+        Encoder { mss, window_shift, sack_permitted, part, flows, identifications, contents }
     }
 
     /// Records which host opened the packet's flow. Must be called for every packet, captured or not.
@@ -132,7 +141,11 @@ impl Encoder {
                 // A packet of some old simulators is shorter than its headers.
                 let payload_len = (packet.size.0 as usize).saturating_sub(IPV4_HEADER + UDP_HEADER);
                 let ports = self.flow(packet).ports_of(packet);
-                Datagram::new(write::udp_headers(&ip, ports, payload_len), payload_len)
+                let mut datagram = Datagram::new(write::udp_headers(&ip, ports, payload_len), payload_len)?;
+                if let Some(contents) = &self.contents {
+                    contents.read(packet.handle, |payload| datagram.bytes.extend_from_slice(payload));
+                }
+                Ok(datagram)
             }
         }
     }
@@ -140,7 +153,7 @@ impl Encoder {
     /// The quotation of a datagram in an ICMP message. Which copy of the segment it was is unknown, so the
     /// identification is 0.
     fn quote(&self, packet: &Packet) -> io::Result<Vec<u8>> {
-        let mut quoted = self.datagram(packet, 0)?.headers;
+        let mut quoted = self.datagram(packet, 0)?.bytes;
         quoted.truncate(QUOTE_LEN);
         Ok(quoted)
     }
@@ -197,9 +210,9 @@ impl Encoder {
 impl Datagram {
     /// A datagram with `omitted` bytes of payload after its headers.
     fn new(headers: Result<Vec<u8>, lasthop_wire::Error>, omitted: usize) -> io::Result<Datagram> {
-        let headers = headers.map_err(io::Error::other)?;
-        let len = (headers.len() + omitted) as u32;
-        Ok(Datagram { headers, len })
+        let bytes = headers.map_err(io::Error::other)?;
+        let len = (bytes.len() + omitted) as u32;
+        Ok(Datagram { bytes, len })
     }
 }
 

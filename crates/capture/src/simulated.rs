@@ -7,7 +7,7 @@ use std::path::Path;
 use lasthop_base::Time;
 use lasthop_proto::tcp::Flags;
 use lasthop_proto::{Body, Coded, ComponentId, DropReason, FlowId, Packet, Symbol};
-use lasthop_sim::{Tap, Wire, WireId};
+use lasthop_sim::{Contents, Tap, Wire, WireId};
 
 use crate::datagram::{Datagram, Encoder, SNAP_LEN};
 use crate::writer::{Interface, Record, Writer};
@@ -73,7 +73,8 @@ pub struct CapturedPart {
 /// Wireshark from merging them, each further part has its own interface and addresses: in part *p*, counted
 /// from 0, host *n* has the address 10.2*p*.0.*n* + 1.
 ///
-/// Only headers are stored, and payloads as lengths, to keep files small. Lengths are those of the encoded
+/// Of TCP and of other traffic, only headers are stored, and payloads as lengths, to keep files small; of QUIC, the datagrams as
+/// they are. Lengths are those of the encoded
 /// headers, even where [`Packet::size`] counts headers differently, as some old simulators do.
 ///
 /// Host *n* has the address 10.0.0.*n* + 1. In flow *f*, the host that sends first uses port 49152 + *f* and
@@ -94,6 +95,9 @@ pub struct RunCapture<W: Write> {
 
 /// The interface of the capture point.
 const CAPTURE: u32 = 0;
+/// The length of the largest IP packet.
+const WHOLE: u32 = 65_535;
+
 /// The interface of losses.
 const LOSSES: u32 = 1;
 
@@ -108,22 +112,30 @@ impl RunCapture<BufWriter<File>> {
     ///
     /// # Panics
     /// As [`new`](RunCapture::new).
-    pub fn create(path: impl AsRef<Path>, point: CapturePoint) -> io::Result<RunCapture<BufWriter<File>>> {
-        RunCapture::new(BufWriter::with_capacity(BUFFER, File::create(path)?), point)
+    pub fn create(
+        path: impl AsRef<Path>,
+        point: CapturePoint,
+        contents: Option<Contents>,
+    ) -> io::Result<RunCapture<BufWriter<File>>> {
+        RunCapture::new(BufWriter::with_capacity(BUFFER, File::create(path)?), point, contents)
     }
 }
 
 impl<W: Write> RunCapture<W> {
-    /// Starts a file. Every packet causes a small write: pass a [`BufWriter`].
+    /// Starts a file. Every packet causes a small write: pass a [`BufWriter`]. `contents` are the bytes of those packets of the
+    /// run that have any, which are captured whole.
     ///
     /// # Errors
     /// If `writer` fails.
     ///
     /// # Panics
     /// If there are more than [`MAX_FURTHER_PARTS`].
-    pub fn new(writer: W, point: CapturePoint) -> io::Result<RunCapture<W>> {
+    pub fn new(writer: W, point: CapturePoint, contents: Option<Contents>) -> io::Result<RunCapture<W>> {
         assert!(point.parts.len() <= MAX_FURTHER_PARTS, "a connection has at most 64 parts");
-        let encoder = Encoder::new(point.mss, point.largest_window, point.sack_permitted, 0);
+        let snap_len = if contents.is_some() { WHOLE } else { SNAP_LEN };
+        let interface = |name, description| interface(name, description, snap_len);
+        let encoder =
+            Encoder::new(point.mss, point.largest_window, point.sack_permitted, 0, contents.clone());
         let mut interfaces = vec![interface(&point.name, &point.description)];
         if point.losses {
             interfaces.push(interface("losses", "Packets lost anywhere, each quoted where it was lost"));
@@ -131,7 +143,8 @@ impl<W: Write> RunCapture<W> {
         interfaces.extend(point.parts.iter().map(|part| interface(&part.name, &part.description)));
         let file = Writer::new(writer, &interfaces)?;
         let parts = (1..).zip(point.parts).map(|(number, part)| {
-            let encoder = Encoder::new(part.mss, part.largest_window, part.sack_permitted, number);
+            let encoder =
+                Encoder::new(part.mss, part.largest_window, part.sack_permitted, number, contents.clone());
             (part, encoder)
         });
         let (wires, losses, parts) = (point.wires, point.losses, parts.collect());
@@ -211,7 +224,7 @@ impl<W: Write> RunCapture<W> {
             interface,
             time,
             original_len: datagram.len,
-            bytes: &datagram.headers,
+            bytes: &datagram.bytes,
             comment: comment.as_deref(),
         })
     }
@@ -267,8 +280,8 @@ fn describe(packet: &Packet) -> String {
     }
 }
 
-fn interface<'a>(name: &'a str, description: &'a str) -> Interface<'a> {
+fn interface<'a>(name: &'a str, description: &'a str, snap_len: u32) -> Interface<'a> {
     /// IP packets without a link's header.
     const RAW: u16 = 101;
-    Interface { name, description, link_type: RAW, snap_len: SNAP_LEN }
+    Interface { name, description, link_type: RAW, snap_len }
 }

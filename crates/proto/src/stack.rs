@@ -11,7 +11,7 @@ use core::fmt;
 use lasthop_base::{Stream, Streams};
 
 use crate::application;
-use crate::component::{Component, Signal};
+use crate::component::{Component, Signal, Tally};
 use crate::packet::{FlowId, Handle, Packet};
 use crate::quic;
 use crate::tcp::{Connection, Transfer};
@@ -27,6 +27,9 @@ pub trait Stack: fmt::Debug + Send + Sync {
 
     /// Its senders, whose names are those of no TCP sender.
     fn senders(&self) -> &'static [Sender];
+
+    /// The number that the stack has given to the packet of application data in a datagram; `None` if there is none.
+    fn packet_number(&self, datagram: &[u8]) -> Option<u64>;
 
     /// The sender and the receiver of a transfer.
     fn transfer(&self, flow: &StackFlow<'_>, transfer: Transfer) -> [Box<dyn Component>; 2];
@@ -74,8 +77,9 @@ pub trait Sidecar: fmt::Debug + Send {
     /// An agent that sends reports has emitted a signal. The source's packets have this flow.
     fn on_signal(&mut self, flow: FlowId, signal: &Signal);
 
-    /// A control message has arrived. Appends to `fates` what it tells of packets, in the order in which they left.
-    fn on_report(&mut self, packet: &Packet, fates: &mut Vec<(Packet, Fate)>);
+    /// A control message has arrived. Appends to `fates` what it tells of packets, in the order in which they left. Whether it is of
+    /// another agent than the last one, as after a hand-off.
+    fn on_report(&mut self, packet: &Packet, fates: &mut Vec<(Packet, Fate)>) -> bool;
 
     /// Whether what has arrived at an agent counts as acknowledged for the window.
     fn moves_window(&self) -> bool;
@@ -85,6 +89,12 @@ pub trait Sidecar: fmt::Debug + Send {
 
     /// Maximum number of packets of whose fate it may yet learn.
     fn buffer(&self) -> usize;
+
+    /// Whether the agent at a base station reports of packets towards mobile hosts, and of those from them.
+    fn directions(&self) -> [bool; 2];
+
+    /// Reports counters of the scheme, given the number of packets that were sent again. As [`Component::count`].
+    fn count(&self, repairs: u64, tally: &mut dyn Tally);
 }
 
 /// What an agent reports of a packet.

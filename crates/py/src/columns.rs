@@ -17,6 +17,9 @@ pub(crate) fn events<'py>(py: Python<'py>, events: &Events) -> PyResult<Bound<'p
     columns.set_item("transmission", PyArray1::from_slice(py, &events.transmission))?;
     columns.set_item("size_bytes", PyArray1::from_slice(py, &events.size_bytes))?;
     columns.set_item("reason", words(py, &events.reason))?;
+    if let Some(numbers) = &events.packet_number {
+        columns.set_item("packet_number", PyArray1::from_slice(py, numbers))?;
+    }
     Ok(columns)
 }
 

@@ -282,7 +282,7 @@ impl Run {
     /// -------
     /// dict of str to numpy.ndarray
     ///     The columns ``time_s``, ``event``, ``packet``, ``transmission``, ``size_bytes`` and
-    ///     ``reason``; docs/reference/metrics.md defines them.
+    ///     ``reason``, and of QUIC ``packet_number``; docs/reference/metrics.md defines them.
     ///
     /// Raises
     /// ------

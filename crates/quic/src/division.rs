@@ -57,6 +57,8 @@ struct State {
     /// The shortest round trip to the peer.
     whole: Option<Duration>,
     app_limited: bool,
+    /// Whether what was sent last has filled the window, so that the application is not what limits.
+    is_full: bool,
     /// As quinn counts it.
     in_flight: u64,
     /// The shortest time from a packet's departure to the report of its arrival, as a round trip to the agent.
@@ -182,10 +184,19 @@ impl Division {
         *near = Some(near.map_or(delay, |near| near.min(delay)));
     }
 
+    /// Reports come from another agent, which has a round trip of its own.
+    pub(crate) fn forget_report_delay(&self) {
+        self.state().near = None;
+    }
+
     /// quinn sends a packet that the peer will acknowledge.
     pub(crate) fn on_sent(&self, now: Instant, bytes: u64) {
         let state = &mut *self.state();
         state.in_flight += bytes;
+        if let Some(inner) = &state.inner {
+            // quinn sends no packet that reaches the window.
+            state.is_full = state.in_flight + bytes >= inner.window().saturating_add(state.quacked.total);
+        }
         match state.batches.back_mut().filter(|last| last.sent == now) {
             Some(last) => last.bytes += bytes,
             None => state.batches.push_back(Batch { sent: now, bytes, acked: 0, missing: 0 }),
@@ -198,15 +209,17 @@ impl Division {
     /// A report tells that a packet which quinn has sent at `sent` has arrived: its bytes count as acknowledged.
     pub(crate) fn on_arrived(&self, now: Instant, sent: Instant, bytes: u64) {
         let mut state = self.state();
-        let State { inner, rtt, app_limited, in_flight, quacked, acked, .. } = &mut *state;
+        // What quinn said with the last acknowledgement may be long ago.
+        let app_limited = state.app_limited && !state.is_full;
+        let State { inner, rtt, in_flight, quacked, acked, .. } = &mut *state;
         let (Some(inner), Some(rtt)) = (inner, rtt.filter(|_| bytes > 0)) else { return };
         if acked.take(sent, bytes) {
             return;
         }
         quacked.add(sent, bytes);
         let in_flight = in_flight.saturating_sub(quacked.total);
-        inner.on_ack(now, sent, bytes, *app_limited, &rtt);
-        inner.on_end_acks(now, in_flight, *app_limited, None);
+        inner.on_ack(now, sent, bytes, app_limited, &rtt);
+        inner.on_end_acks(now, in_flight, app_limited, None);
     }
 
     /// A report shows a packet missing that quinn has sent at `sent`: it was lost before the agent. If quinn has declared it lost

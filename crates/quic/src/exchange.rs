@@ -381,4 +381,8 @@ impl Component for Client {
     fn report(&self) -> Option<EndReport> {
         self.0.report()
     }
+
+    fn count(&self, tally: &mut dyn lasthop_proto::Tally) {
+        self.0.count(tally);
+    }
 }

@@ -405,10 +405,17 @@ impl<R: Role> Component for Host<R> {
             ..EndCounters::default()
         };
         if let Some(below) = &self.below {
-            below.count(&mut counters);
+            below.report(&mut counters);
         }
         self.role.count(&mut counters, self.tally());
         Some(EndReport { counters, ..EndReport::default() })
+    }
+
+    /// Counters of the scheme that has something at the end.
+    fn count(&self, tally: &mut dyn lasthop_proto::Tally) {
+        if let Some(below) = &self.below {
+            below.count(tally);
+        }
     }
 
     /// The congestion window and its threshold, the largest payload of a datagram, the smoothed round-trip time, and packets

@@ -22,6 +22,7 @@ mod host;
 mod ids;
 mod linux;
 mod meter;
+mod numbers;
 mod pace;
 mod pacubic;
 mod sidecar;
@@ -53,6 +54,10 @@ impl Stack for Quinn {
 
     fn senders(&self) -> &'static [Sender] {
         &Control::SENDERS
+    }
+
+    fn packet_number(&self, datagram: &[u8]) -> Option<u64> {
+        numbers::packet_number(datagram)
     }
 
     fn transfer(&self, flow: &StackFlow<'_>, transfer: Transfer) -> [Box<dyn Component>; 2] {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lasthop_base::Time;
 use lasthop_proto::quic::Settings;
 use lasthop_proto::stack::{Fate, Sidecar};
-use lasthop_proto::{Body, Ecn, EndCounters, FlowId, Packet, Signal};
+use lasthop_proto::{Body, Ecn, EndCounters, FlowId, Packet, Signal, Tally};
 
 use crate::clock;
 use crate::division::Division;
@@ -71,7 +71,9 @@ impl Below {
     /// A control message has arrived. The datagrams that are missing, each with the time at which quinn has sent it.
     pub(crate) fn on_report(&mut self, now: Time, packet: &Packet) -> Vec<(Time, Ecn, Vec<u8>)> {
         let (mut fates, mut missing) = (Vec::new(), Vec::new());
-        self.sidecar.on_report(packet, &mut fates);
+        if self.sidecar.on_report(packet, &mut fates) {
+            self.division.forget_report_delay();
+        }
         self.reports += 1;
         let instant = clock::instant(now);
         for (packet, fate) in fates {
@@ -106,9 +108,14 @@ impl Below {
     }
 
     /// Reports read, and datagrams sent again.
-    pub(crate) fn count(&self, counters: &mut EndCounters) {
+    pub(crate) fn report(&self, counters: &mut EndCounters) {
         counters.notices = self.reports;
         counters.reactions = self.repairs;
+    }
+
+    /// The counters of the scheme.
+    pub(crate) fn count(&self, tally: &mut dyn Tally) {
+        self.sidecar.count(self.repairs, tally);
     }
 }
 
@@ -130,8 +137,9 @@ mod tests {
 
         fn on_signal(&mut self, _flow: FlowId, _signal: &Signal) {}
 
-        fn on_report(&mut self, _packet: &Packet, fates: &mut Vec<(Packet, Fate)>) {
+        fn on_report(&mut self, _packet: &Packet, fates: &mut Vec<(Packet, Fate)>) -> bool {
             fates.extend(self.0.drain(..).map(|packet| (packet, Fate::Missing)));
+            false
         }
 
         fn moves_window(&self) -> bool {
@@ -145,6 +153,12 @@ mod tests {
         fn buffer(&self) -> usize {
             3
         }
+
+        fn directions(&self) -> [bool; 2] {
+            [true; 2]
+        }
+
+        fn count(&self, _repairs: u64, _tally: &mut dyn Tally) {}
     }
 
     fn packet(seq: u64, sent: Time) -> Packet {

@@ -145,6 +145,11 @@ fn tag_of(packet: u64) -> [u8; TAG] {
     u128::from(packet).to_be_bytes()
 }
 
+/// The number in the tag at the end of a packet; `None` if the end is none.
+pub(crate) fn number_in(packet: &[u8]) -> Option<u64> {
+    u64::try_from(u128::from_be_bytes(*packet.last_chunk()?)).ok()
+}
+
 fn packet_keys() -> KeyPair<Box<dyn PacketKey>> {
     KeyPair { local: Box::new(Unkeyed), remote: Box::new(Unkeyed) }
 }

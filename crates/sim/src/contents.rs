@@ -175,6 +175,14 @@ impl Contents {
         self.store().is_overfull
     }
 
+    /// Calls `read` with the bytes of a packet in the network; not at all if there are none.
+    pub fn read(&self, handle: Handle, read: impl FnOnce(&[u8])) {
+        let mut store = self.store();
+        if store.copies.slot(handle).is_some() {
+            read(&store.slots[handle.slot()].0);
+        }
+    }
+
     /// As [`Copies::held`].
     pub fn held(&self) -> (usize, usize) {
         self.store().copies.held()
@@ -271,6 +279,9 @@ mod tests {
         assert_eq!(read(&contents, one), Some(b"one".to_vec()));
         assert_eq!(read(&contents, one), None);
         let three = contents.put(b"3");
+        let mut seen = Vec::new();
+        [two, one].into_iter().for_each(|handle| contents.read(handle, |bytes| seen.push(bytes.to_vec())));
+        assert_eq!(seen, [b"two"]);
         assert_eq!(three.slot(), one.slot());
         assert_ne!(three, one);
         assert_eq!((read(&contents, one), contents.held()), (None, (2, 0)));

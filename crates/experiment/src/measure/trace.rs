@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use lasthop_base::{Bytes, Time};
+use lasthop_proto::stack::Stack;
 use lasthop_proto::tcp::{Flags, SeqNum, Settings};
 use lasthop_proto::{Body, Component, ComponentId, DropReason, EndCounters, EndReport, Packet};
 use lasthop_sim::network::PortRef;
-use lasthop_sim::{Node, Tap, Wire};
+use lasthop_sim::{Contents, Node, Tap, Wire};
 
 use crate::assemble::{ConnectionComponents, ConnectionPart};
 
@@ -40,6 +41,9 @@ pub struct Events {
     pub transmission: Vec<i64>,
     /// Size as an IP packet; 0 if there is none.
     pub size_bytes: Vec<i64>,
+    /// Of QUIC, the number that the stack has given to the packet of application data in a datagram; −1 if there is none. It is
+    /// that of the first copy in a datagram that a scheme repeats. `None` of TCP.
+    pub packet_number: Option<Vec<i64>>,
     /// Reason of a loss: `queue-full`, `active-queue`, `corrupted`, `attempts-exhausted`,
     /// `unreachable`, `unrecovered` or `scripted`; the scheme of an
     /// agent that suppressed, copied or created a packet; otherwise empty.
@@ -104,6 +108,8 @@ pub(crate) struct Tracer {
     /// End of the data sent so far.
     sent: i64,
     counted: EndCounters,
+    /// The bytes of the packets, and the stack that reads their numbers.
+    numbers: Option<(Contents, &'static dyn Stack)>,
     events: Events,
 }
 
@@ -133,8 +139,24 @@ impl Tracer {
             copies: HashMap::new(),
             sent: 0,
             counted: EndCounters::default(),
+            numbers: None,
             events: Events::default(),
         }
+    }
+
+    /// Traces the numbers of `stack`'s packets, too, with these bytes.
+    pub(crate) fn with_numbers(self, contents: Contents, stack: &'static dyn Stack) -> Tracer {
+        let events = Events { packet_number: Some(Vec::new()), ..self.events };
+        Tracer { numbers: Some((contents, stack)), events, ..self }
+    }
+
+    /// The number of a datagram's packet, or −1.
+    fn number_of(&self, packet: &Packet) -> i64 {
+        let mut number = None;
+        if let Some((contents, stack)) = &self.numbers {
+            contents.read(packet.handle, |datagram| number = stack.packet_number(datagram));
+        }
+        number.and_then(|number| i64::try_from(number).ok()).unwrap_or(-1)
     }
 
     /// How many events there are so far.
@@ -161,6 +183,9 @@ impl Tracer {
         events.transmission.push(transmission);
         events.size_bytes.push(size.0 as i64);
         events.reason.push("");
+        if let Some(numbers) = &mut events.packet_number {
+            numbers.push(-1);
+        }
     }
 
     fn record(&mut self, now: Time, packet: &Packet, event: PacketEvent) {
@@ -191,6 +216,11 @@ impl Tracer {
                 let (number, is_data) = (datagram.seq as i64, packet.src == self.flow.source);
                 let names = if is_data { DATA } else { ACKS };
                 self.push(now, named(event, names), number, i64::from(is_data), packet.size);
+                let of_stack = self.number_of(packet);
+                if let Some(last) = self.events.packet_number.as_mut().and_then(|numbers| numbers.last_mut())
+                {
+                    *last = of_stack;
+                }
             }
             // Lost packets of a code may be recovered.
             Body::Coded(_) => return,

@@ -215,7 +215,13 @@ impl Setup<'_> {
     pub fn metric_names(&self) -> MetricNames {
         let agents = self.layout.agent_components(&self.combination);
         let agents: Vec<_> = agents.map(|agent| AgentCounters::of(&agent)).collect();
-        let counters = by_scheme(self.layout.agents().map(|agent| agent.scheme).zip(&agents));
+        let mut counted = AgentCounters::default();
+        if self.layout.readers(&self.combination).next().is_some()
+            && let Some((_, sidecar)) = self.combination.sidecar()
+        {
+            sidecar().count(0, &mut counted);
+        }
+        let counters = by_scheme(self.counting_schemes().zip(agents.iter().chain([&counted])));
         let mut names = MetricNames::new(counters.iter());
         for flow in &self.layout.network().flows {
             match &flow.workload {
@@ -329,9 +335,12 @@ impl Setup<'_> {
         let failed = |error| RunError::Capture(observe.pcap.unwrap_or(Path::new("")).to_owned(), error);
         let capture = match (observe.pcap, connections.first()) {
             (Some(_), None) => return Err(self.nothing_to_capture()),
-            (Some(path), Some(flow)) => Some(self.capture(*flow, path).map_err(failed)?),
+            (Some(path), Some(flow)) => {
+                Some(self.capture(*flow, path, world.contents.clone()).map_err(failed)?)
+            }
             (None, _) => None,
         };
+        let contents = &world.contents;
         let parts = self.layout.parts();
         let schemes: Rc<[_]> = self.layout.agents().map(|agent| (agent.id, agent.scheme)).collect();
         let tunnels: Rc<[_]> = self.layout.tunnels(&self.combination).concat().into();
@@ -341,7 +350,13 @@ impl Setup<'_> {
                 let whole = parts.len() == 1;
                 let settings = self.layout.settings(index, part);
                 let tracer = observe.trace.then(|| {
-                    Tracer::new(*flow, part.clone(), whole, settings, Rc::clone(&schemes), &tunnels)
+                    let tracer =
+                        Tracer::new(*flow, part.clone(), whole, settings, Rc::clone(&schemes), &tunnels);
+                    let stack = self.layout.network().flows[index].stack.as_ref();
+                    match contents.clone().zip(stack) {
+                        Some((contents, stack)) => tracer.with_numbers(contents, stack.stack),
+                        None => tracer,
+                    }
                 });
                 (tracer, observe.series.then(|| Recorder::new(part.sender.id, flow.id)))
             })
@@ -433,6 +448,7 @@ impl Setup<'_> {
             wired,
             shared,
             bsses,
+            readers: self.layout.readers(&self.combination).collect(),
         };
         let begin = Time::ZERO + self.scenario.warmup;
         let limit = Time::ZERO + self.scenario.limit;
@@ -557,9 +573,15 @@ impl Setup<'_> {
         let radios = RadioUse::new(self.layout.network(), radios, measured, delivered);
         let metrics = measured.total(&connections, radios);
         let agents = measured.agents();
-        let counters = by_scheme(self.layout.agents().map(|agent| agent.scheme).zip(&agents));
+        let counters = by_scheme(self.counting_schemes().zip(&agents));
         let connections = connections.into_iter().map(|each| each.metrics).collect();
         RunSummary { ended, metrics, counters, agents, connections, traffic, applications, handled }
+    }
+
+    /// The schemes whose counters are those of agents, and then of readers.
+    fn counting_schemes(&self) -> impl Iterator<Item = &'static str> {
+        let readers = self.combination.reporter().into_iter().flat_map(iter::repeat);
+        self.layout.agents().map(|agent| agent.scheme).chain(readers)
     }
 
     /// The captures of the further parts of connection number `index`, and of both sides of the agents at base stations
@@ -597,7 +619,12 @@ impl Setup<'_> {
         further.chain(sides).take(MAX_FURTHER_PARTS).collect()
     }
 
-    fn capture(&self, flow: ConnectionComponents, path: &Path) -> io::Result<RunCapture<BufWriter<File>>> {
+    fn capture(
+        &self,
+        flow: ConnectionComponents,
+        path: &Path,
+        contents: Option<Contents>,
+    ) -> io::Result<RunCapture<BufWriter<File>>> {
         let index = usize::from(flow.id.0);
         let tcp = self.layout.settings(index, &self.layout.parts()[index][0]);
         let point = CapturePoint {
@@ -611,7 +638,7 @@ impl Setup<'_> {
             sack_permitted: tcp.sack(),
             parts: self.captured_parts(index),
         };
-        RunCapture::create(path, point)
+        RunCapture::create(path, point, contents)
     }
 }
 
@@ -625,6 +652,8 @@ struct CountedComponents<'a> {
     wired: Vec<ComponentId>,
     shared: Vec<ComponentId>,
     bsses: Vec<(ComponentId, usize)>,
+    /// Ends at which a scheme has something that counts.
+    readers: Vec<ComponentId>,
 }
 
 impl CountedComponents<'_> {
@@ -683,6 +712,7 @@ impl CountedComponents<'_> {
     }
 
     fn agents<T: Tap>(&self, engine: &Engine<(DropTap, T)>) -> Vec<AgentCounters> {
-        self.layout.agents().map(|agent| AgentCounters::of(engine.node(agent.id))).collect()
+        let ids = self.layout.agents().map(|agent| agent.id).chain(self.readers.iter().copied());
+        ids.map(|id| AgentCounters::of(engine.node(id))).collect()
     }
 }

@@ -7,7 +7,7 @@ use lasthop_base::{Streams, Time};
 
 use super::activity::Behaviour;
 use super::{Answer, Config, Exchange, TcpConnections};
-use crate::component::{Component, Out, Port, Request, Signal};
+use crate::component::{Component, Out, Port, Request, Signal, Tally};
 use crate::packet::Packet;
 use crate::report::{EndReport, Experience, Usage, Wait};
 
@@ -145,6 +145,10 @@ impl<E: Exchange> Component for Client<E> {
 
     fn report(&self) -> Option<EndReport> {
         self.exchange.report()
+    }
+
+    fn count(&self, tally: &mut dyn Tally) {
+        self.exchange.count(tally);
     }
 
     fn usage(&self, now: Time) -> Option<Usage> {

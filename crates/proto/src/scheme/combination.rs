@@ -9,6 +9,7 @@ use core::fmt;
 
 use lasthop_base::Duration;
 
+use super::directions::Directions;
 use super::installer::{ArqUse, InstalledAgent, Installer, LinkEnd, LinkUse, Site};
 use super::{Scheme, SchemeFailure, Schemes};
 use crate::component::Component;
@@ -298,7 +299,12 @@ impl<'a> Combination<'a> {
     /// Whether agents at the two ends of a link send each other packets of their own, for which the link needs both directions,
     /// and rely on the order of the others.
     pub fn exchanges_packets(&self) -> bool {
-        self.installed.ordered.is_some()
+        self.ordered().is_some()
+    }
+
+    /// The directions of wireless links in which agents rely on the order of packets, if they do.
+    pub fn ordered(&self) -> Option<Directions> {
+        self.installed.ordered.map(|(_, directions)| directions)
     }
 
     /// The numbers of the two agents that are the ends of a tunnel, among the [agents](Combination::agents) at a base
@@ -313,9 +319,9 @@ impl<'a> Combination<'a> {
         self.installed.sidecar.as_ref().map(|(_, agent, make)| (*agent, &**make))
     }
 
-    /// Whether the agent that reports to sources is at one node alone, wherever their packets go.
-    pub fn reports_from_one_node(&self) -> bool {
-        self.sidecar().is_some_and(|(agent, _)| self.at_base_station(agent).node.is_some())
+    /// The scheme that adds it.
+    pub fn reporter(&self) -> Option<&'static str> {
+        self.installed.sidecar.as_ref().map(|(scheme, ..)| *scheme)
     }
 
     fn at_end(&self, end: LinkEnd) -> impl Iterator<Item = &InstalledAgent<'a>> {

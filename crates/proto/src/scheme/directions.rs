@@ -18,8 +18,8 @@ pub enum Directions {
 }
 
 impl Directions {
-    /// Whether what the node at `end` sends is among them.
-    pub(super) fn include_from(self, end: LinkEnd) -> bool {
+    /// Whether what the node at `end` of a wireless link sends over it is among them.
+    pub fn include_from(self, end: LinkEnd) -> bool {
         match self {
             Directions::Both => true,
             Directions::Down => end == LinkEnd::BaseStation,

@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 
 use lasthop_base::{BitRate, Duration, Stream, Streams};
 
+use super::Directions;
 use crate::arq;
 use crate::component::{Component, Outcomes};
 use crate::fec::Covers;
@@ -194,8 +195,8 @@ pub struct Installer<'a> {
     pub(super) pairs: Vec<[usize; 2]>,
     /// The scheme whose agents let some packets of a flow go first.
     expedites: Option<&'static str>,
-    /// The scheme whose agents rely on the order of packets on the link.
-    pub(super) ordered: Option<&'static str>,
+    /// The scheme whose agents rely on the order of packets on the link, and the directions in which they do.
+    pub(super) ordered: Option<(&'static str, Directions)>,
     /// The scheme whose agents are the ends of a tunnel, and their numbers, which are among the `pairs`.
     pub(super) tunnel: Option<(&'static str, [usize; 2])>,
     /// The reactions at both ends of connections.
@@ -330,10 +331,11 @@ impl<'a> Installer<'a> {
     }
 
     /// Installs an agent at each end of each wireless link, which watch each other, exchange packets, and rely on the order in
-    /// which the link carries packets. Refused with schemes that [expedite](Installer::expedites) some, and with agents of later
-    /// schemes, which would be nearer to the link.
+    /// which the link carries packets in the `ordered` directions. Refused with schemes that [expedite](Installer::expedites) some,
+    /// and with agents of later schemes, which would be nearer to the link.
     pub fn at_both_ends<C: Component + 'static>(
         &mut self,
+        ordered: Directions,
         agent: impl Fn(&Site<'_>) -> C + Clone + Send + Sync + 'a,
     ) {
         self.refuse_at_one_node("has agents at both ends of the wireless links");
@@ -341,7 +343,7 @@ impl<'a> Installer<'a> {
             self.refuse(hidden_losses(tunnel, self.scheme));
         }
         self.pair(agent);
-        self.ordered = Some(self.scheme);
+        self.ordered = Some((self.scheme, ordered));
         self.refuse_overtaking();
     }
 
@@ -362,7 +364,7 @@ impl<'a> Installer<'a> {
             return self.refuse(problem);
         }
         self.refuse_at_one_node("is a tunnel over the wireless links");
-        if let Some(ordered) = self.ordered {
+        if let Some((ordered, _)) = self.ordered {
             self.refuse(hidden_losses(self.scheme, ordered));
         }
         self.pair(agent);
@@ -385,7 +387,7 @@ impl<'a> Installer<'a> {
                 "\"{tunnel}\" hides packets from \"{scheme}\", unless \"{scheme}\" is named first"
             ));
         }
-        if let Some(ordered) = self.ordered {
+        if let Some((ordered, _)) = self.ordered {
             let scheme = self.scheme;
             return self.refuse(format!(
                 "\"{scheme}\" may change packets between the ends of \"{ordered}\", unless \"{scheme}\" is named first"
@@ -489,7 +491,8 @@ impl<'a> Installer<'a> {
     }
 
     fn refuse_overtaking(&mut self) {
-        let ordered = self.ordered.or(self.sidecar.as_ref().map(|(scheme, ..)| *scheme));
+        let reports = self.sidecar.as_ref().map(|(scheme, ..)| *scheme);
+        let ordered = self.ordered.map(|(scheme, _)| scheme).or(reports);
         if let Some((first, ordered)) = self.expedites.zip(ordered) {
             self.refuse(format!(
                 "\"{first}\" lets some packets of a flow go first, and \"{ordered}\" relies on their order"

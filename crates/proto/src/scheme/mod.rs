@@ -32,6 +32,7 @@ use alloc::vec::Vec;
 use core::any::Any;
 
 pub use combination::{Combination, CombinationError};
+pub use directions::Directions;
 pub use external::{ExternalSchemes, SchemeFailure};
 pub use installer::{ArqUse, Installer, LinkEnd, LinkUse, QueueUse, Site};
 pub use need::Need;

@@ -123,6 +123,14 @@ impl Network {
         links().map(|(link, _)| ways.contains(&link).then(|| end(link))).collect()
     }
 
+    /// The end of each link at which a scheme has its agent, at this node or at all base stations.
+    pub(super) fn agent_ends(&self, node: Option<&str>) -> Vec<Option<usize>> {
+        match node.and_then(|name| self.node(name)) {
+            Some(node) => self.placement(node),
+            None => self.links.iter().map(base_station_end).collect(),
+        }
+    }
+
     /// The number of links at whose end a scheme with this node is installed.
     pub(super) fn places(&self, node: &str) -> usize {
         self.node(node).map_or(0, |node| self.placement(node).into_iter().flatten().count())
@@ -289,6 +297,6 @@ impl Network {
     }
 }
 
-fn reversed(nodes: &[HostId]) -> Vec<HostId> {
+pub(super) fn reversed(nodes: &[HostId]) -> Vec<HostId> {
     nodes.iter().rev().copied().collect()
 }

@@ -6,10 +6,11 @@
 use lasthop_link::ShortestPaths;
 use lasthop_link::graph::LinkId;
 use lasthop_link::queue::Queue;
-use lasthop_proto::scheme::{Combination, Need};
+use lasthop_proto::scheme::{Combination, LinkEnd, Need};
 use lasthop_proto::stack::Early;
 use lasthop_proto::{HostId, arq};
 
+use super::placement::reversed;
 use super::{BssKind, LastHop, Network, NetworkLink};
 use crate::schema::{Radio, Scenario};
 
@@ -41,7 +42,7 @@ impl Scenario {
             Need::Code => network.lacks_codes(),
             Need::PartsAtBaseStations => network.lacks_parts_at_base_stations(),
             Need::WiredPathsBetweenStations => network.lacks_wired_paths(),
-            Need::Order => network.lacks_order(),
+            Need::Order => network.lacks_order(combination),
             Need::AgentsPassed => network.passes_agents(),
             Need::Reports => return network.lacks_reports(combination),
             Need::Close => self.lacks_close(combination, network),
@@ -179,9 +180,13 @@ impl Network {
         )
     }
 
-    fn lacks_order(&self) -> Option<&'static str> {
+    fn lacks_order(&self, combination: &Combination<'_>) -> Option<&'static str> {
+        let directions = combination.ordered()?;
         let reorders = |link: &NetworkLink| match link {
-            NetworkLink::Radio(hop) => [&hop.down, &hop.up].iter().any(|radio| !radio.delay.keeps_order()),
+            NetworkLink::Radio(hop) => {
+                let ways = [(LinkEnd::BaseStation, &hop.down), (LinkEnd::MobileHost, &hop.up)];
+                ways.iter().any(|(from, radio)| directions.include_from(*from) && !radio.delay.keeps_order())
+            }
             NetworkLink::Wired(_) | NetworkLink::Station(_) => false,
         };
         self.links.iter().any(reorders).then_some(
@@ -191,7 +196,7 @@ impl Network {
     }
 
     fn lacks_reports(&self, combination: &Combination<'_>) -> Option<String> {
-        let (_, sidecar) = combination.sidecar()?;
+        let (number, sidecar) = combination.sidecar()?;
         let sidecar = sidecar();
         let (needed, taken) = match sidecar.moves_window() {
             true => (Early::All, "reports of arrivals for round trips to the receiver"),
@@ -204,20 +209,40 @@ impl Network {
                 "reports to sources, and the control of {name} takes {taken}; {remedy}, or take another sender"
             ));
         }
-        if !combination.reports_from_one_node() && flows().any(|flow| self.wireless_steps(flow) > 1) {
+        let places = self.agent_ends(combination.node_of(number));
+        let ways = || {
+            let paths = flows().flat_map(|flow| flow.path.all());
+            paths.flat_map(|nodes| [nodes.to_vec(), reversed(nodes)])
+        };
+        let before_agents = |way: &[HostId]| -> Vec<usize> {
+            let steps = way.windows(2).enumerate().filter_map(|(index, step)| {
+                let link = self.graph.link(step[0], step[1])?;
+                let agent = self.graph.ends(link)[places[usize::from(link.0)]?];
+                let goes_up = usize::from(agent != step[0]);
+                sidecar.directions()[goes_up].then_some(index + goes_up)
+            });
+            steps.collect()
+        };
+        if ways().any(|way| before_agents(&way).len() > 1) {
             return Some(String::from(
-                "reports to sources from one agent on the way, and one connection goes over two wireless links; \
-                 name a base station (\"scheme@node\"), or leave the scheme out",
+                "reports to sources from one agent on the way, and one connection passes two; name a base station \
+                 (\"scheme@node\"), or let it report of one direction only",
             ));
         }
-        let reorders = |(link, from): (LinkId, HostId)| match &self.links[usize::from(link.0)] {
-            NetworkLink::Wired(wired) => !wired.delay.keeps_order(),
-            _ => self.radio(link, from).is_some_and(|radio| !radio.delay.keeps_order()),
+        let reorders = |step: &[HostId]| {
+            let Some(link) = self.graph.link(step[0], step[1]) else { return false };
+            match &self.links[usize::from(link.0)] {
+                NetworkLink::Wired(wired) => !wired.delay.keeps_order(),
+                _ => self.radio(link, step[0]).is_some_and(|radio| !radio.delay.keeps_order()),
+            }
         };
-        flows().flat_map(|flow| self.steps_of(flow)).any(reorders).then(|| {
+        let are_reordered = |way: Vec<HostId>| {
+            before_agents(&way).iter().any(|steps| way[..=*steps].windows(2).any(reorders))
+        };
+        ways().any(are_reordered).then(|| {
             String::from(
-                "reports to sources, which rely on the order of their packets, and delay.netem of a link on their path \
-                 reorders them; add in_order = true to it instead of reorder, or leave the scheme out",
+                "reports to sources, which rely on the order of their packets, and delay.netem of a link on the way to \
+                 the agent reorders them; add in_order = true to it instead of reorder, or leave the scheme out",
             )
         })
     }

@@ -1052,10 +1052,16 @@ fn links_that_reorder_or_pass_agents_by_are_refused() {
         Scenario::parse(SCENARIO, "test.toml", &[overrides, &["schemes=[\"sidekick\"]"]].concat())
     };
     for netem in ["jitter=\"2 ms\"", "reorder=0.1"] {
-        for radio in ["radio", "radio.uplink"] {
-            let delay = format!("{radio}.delay={{netem={{delay=\"5 ms\", {netem}}}}}");
-            let error = check(&[&delay]).expect_err(&delay).to_string();
-            assert!(error.contains("\"sidekick\" relies on the order of packets"), "{delay}: {error}");
+        let reordered = format!("{{netem={{delay=\"5 ms\", {netem}}}}}");
+        let only_down = [format!("radio.delay={reordered}"), String::from("radio.uplink.delay=5 ms")];
+        let only_up = [String::from("radio.delay=5 ms"), format!("radio.uplink.delay={reordered}")];
+        for ([radio, uplink], way, back) in [(&only_down, "down", "up"), (&only_up, "up", "down")] {
+            let in_directions = |way| check(&[radio, uplink, &format!("scheme.sidekick.directions={way}")]);
+            for way in [way, "both"] {
+                let error = in_directions(way).expect_err(way).to_string();
+                assert!(error.contains("\"sidekick\" relies on the order of packets"), "{netem}: {error}");
+            }
+            in_directions(back).expect("quACKs may overtake each other");
         }
     }
     for netem in ["jitter=\"2 ms\", in_order=true", "jitter=\"0 ms\""] {

@@ -337,7 +337,7 @@ fn finish_returns_the_first_write_error() {
     }
     let failure = run.tap.finish().err().expect("the writer was full");
     assert_eq!(failure.to_string(), "disk full");
-    assert!(RunCapture::new(Full(4), at_sender()).is_err());
+    assert!(RunCapture::new(Full(4), at_sender(), None).is_err());
 }
 
 #[test]

@@ -74,7 +74,7 @@ impl Run<Vec<u8>> {
 
 impl<W: Write> Run<W> {
     pub(crate) fn into_writer(writer: W, capture: CapturePoint) -> Run<W> {
-        let tap = RunCapture::new(writer, capture).expect("the writer takes a header");
+        let tap = RunCapture::new(writer, capture, None).expect("the writer takes a header");
         Run { tap, now: Time::ZERO }
     }
 

@@ -5,10 +5,10 @@ use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lasthop_base::Streams;
-use lasthop_proto::FlowId;
 use lasthop_proto::scheme::Combination;
 use lasthop_proto::stack::{Dialogue, Log, StackFlow};
 use lasthop_proto::tcp::Transfer;
+use lasthop_proto::{ComponentId, FlowId};
 use lasthop_scenario::network::{Flow, Workload};
 use lasthop_sim::{Contents, Node};
 
@@ -63,6 +63,19 @@ impl Layout {
         Some(Transfer { start: transfer.start + delay.unwrap_or_default(), ..transfer })
     }
 
+    /// Whether the ends of a flow read reports, if there are any.
+    fn has_readers(&self, flow: &Flow) -> bool {
+        flow.stack.is_some() && self.network.wireless_steps(flow) > 0
+    }
+
+    /// The sources of flows that read reports.
+    pub fn readers(&self, combination: &Combination<'_>) -> impl Iterator<Item = ComponentId> {
+        let flows = self.network.flows.iter().zip(&self.wiring.flows);
+        let is_read = combination.sidecar().is_some();
+        let read = flows.filter(move |(flow, _)| is_read && self.has_readers(flow));
+        read.map(|(_, ends)| ends.source.0)
+    }
+
     /// The ends of the connections of stacks, except those for which `other` returns one. Their stacks keep logs if `is_logged`.
     pub(super) fn stack_ends(
         &self,
@@ -80,7 +93,7 @@ impl Layout {
             let is_first = !matches!(flow.workload, Workload::Joined(_));
             let log = (is_logged && is_first).then(StackLog::default);
             all.logs.extend(log.iter().map(|log| (id, log.clone())));
-            let sidecar = combination.sidecar().filter(|_| self.network.wireless_steps(flow) > 0);
+            let sidecar = combination.sidecar().filter(|_| self.has_readers(flow));
             let stack_flow = |contents: &Contents| StackFlow {
                 connection: self.connection(id),
                 sender: sender.name,

@@ -129,6 +129,10 @@ fn a_finite_transfer_finishes_and_every_datagram_is_in_the_trace() {
         // At the rate of the link, and a round trip and a half for the handshake.
         assert!(metrics.completion_time_s.is_some_and(|time| (0.89..6.0).contains(&time)), "{metrics:?}");
         assert!(events.time_s[0] == 2.0 && events.event[0] == "ack-sent", "the destination connects");
+        let numbers = events.packet_number.as_ref().expect("the stack has numbers");
+        let sent = (0..numbers.len()).filter(|row| events.event[*row] == "sent" && numbers[*row] >= 0);
+        let sent: Vec<i64> = sent.map(|row| numbers[row]).collect();
+        assert!(sent.len() > 600 && sent.is_sorted_by(|one, next| one < next), "{sent:?}");
         let [sent, delivered, lost] = ["sent", "delivered", "lost"].map(|name| count(events, name));
         assert_eq!(
             (sent, lost),

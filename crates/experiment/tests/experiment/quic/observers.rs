@@ -4,28 +4,11 @@ use lasthop_scenario::Scenario;
 
 use super::{TRACED, count, events, only, run};
 
-/// The path of the authors of PEMI: 10 Mb/s before the base station, 100 Mb/s and 2 ms of round trip with losses after it.
-const PATH: &str = r#"
-    limit = "60 s"
-    schemes = ["basic", "pemi"]
-    transfer.size = "5 MB"
-    [wired]
-    rate = "10 Mbps"
-    delay = "25 ms"
-    queue = "42 packets"
-    [radio]
-    rate = "100 Mbps"
-    delay = "1 ms"
-    channel.frame-loss.loss = 0.01
-    [radio.uplink]
-    rate = "100 Mbps"
-    channel = "perfect"
-"#;
+const PATH: &str = include_str!("pemi.toml");
 
 /// Repairs, losses on the air, and goodput of some transfers.
 fn outcome(scheme: &str, setting: &str) -> (u64, u64, f64) {
-    let overrides = ["sender=quinn-cubic", setting];
-    let scenario = Scenario::parse(PATH, "pemi.toml", &overrides).unwrap_or_else(|error| panic!("{error}"));
+    let scenario = Scenario::parse(PATH, "pemi.toml", &[setting]).unwrap_or_else(|error| panic!("{error}"));
     (0..4).fold((0, 0, 0.0), |(repairs, losses, rates), number| {
         let run = run(&scenario, scheme, number, TRACED);
         let of_run = run.counters.iter().find(|each| each.counter == "repairs").map_or(0, |each| each.value);

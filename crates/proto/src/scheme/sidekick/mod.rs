@@ -28,8 +28,8 @@
 //! counted for the flow, as if UDP ports told it. A lost quACK is not repeated: the next one says more, and what the last one of
 //! a flow would have shown missing is not repaired.
 //!
-//! **Order.** The link must keep the order of what it carries: refused are delays that reorder, schemes that let some packets of a
-//! flow go first, and agents nearer to the link.
+//! **Order.** The link must keep the order of what it carries in `directions`: refused are delays that reorder, schemes that let some
+//! packets of a flow go first, and agents nearer to the link. quACKs may overtake each other: each says what earlier ones said.
 //!
 //! **State.** Each end has the sums of 256 flows, and removes those idle for 120 s. The other end learns of it by a quACK that
 //! cannot be decoded. When a moving host comes or leaves, both ends begin anew, and what was missing is not repaired. A flow with
@@ -39,7 +39,7 @@
 //! or from it) to that source. What is missing was lost on the way to the base station: the source sends it again, and its control
 //! is told of a loss there, which it may answer by less than one behind (`quinn-pacubic`). With `moves_window`, what has arrived at the
 //! base station no longer counts as in flight, so that the receiver may acknowledge rarely (`quic.ack_every`). TCP is not served.
-//! Refused are links that reorder packets on the way, a connection with two such base stations on its path, and controls that such
+//! Refused are links that reorder packets on the way to the base station, a connection of which two report, and controls that such
 //! reports mislead: BBR of Linux, and with `moves_window` all of Linux's. `attempts` and `expedite` have no effect: a repair is a packet
 //! like others.
 //!
@@ -226,7 +226,7 @@ impl Scheme for Sidekick {
         if self.expedite {
             installer.queue(QueueUse::ExpeditedFirst);
         }
-        installer.at_both_ends(|site| Agent::new(self, site));
+        installer.at_both_ends(self.directions, |site| Agent::new(self, site));
     }
 }
 
@@ -489,19 +489,14 @@ impl Component for Agent {
         self.repairs.get(&flow).copied().unwrap_or(0)
     }
 
-    /// quACKs sent, and received, whether read, decoded or neither, repairs, packets given up, packets of which it is not known
-    /// whether they are missing, and packets for which the buffer had no room. Levels: packets kept, and their peak.
+    /// quACKs sent, and, of those that this end reads, whether read, decoded or neither, repairs, packets given up, packets of
+    /// which it is not known whether they are missing, and packets for which the buffer had no room. Levels: packets kept, and
+    /// their peak.
     fn count(&self, tally: &mut dyn Tally) {
-        let Counters { quacks_read, unread, undecodable, given_up, ambiguous, pushed_out } = self.counters;
         tally.total("quacks_sent", self.quacks_sent);
-        tally.total("quacks_read", quacks_read);
-        tally.total("unread_quacks", unread);
-        tally.total("undecodable_quacks", undecodable);
-        tally.total("repairs", self.repairs.values().sum());
-        tally.total("given_up_packets", given_up);
-        tally.total("ambiguous_packets", ambiguous);
-        tally.total("pushed_out_packets", pushed_out);
-        tally.level("kept_packets", self.repairers.cached() as u64);
-        tally.peak("kept_packets_peak", self.repairers.cached_peak() as u64);
+        if self.scheme.reader == QuackReader::Link {
+            let kept = [self.repairers.cached(), self.repairers.cached_peak()];
+            self.counters.count(self.repairs.values().sum(), kept, tally);
+        }
     }
 }

@@ -8,8 +8,10 @@ use alloc::vec::Vec;
 
 use super::power_sums::{Code, Fate as Decoded, PowerSums};
 use super::{Sidekick, UNDER_WAY, agent_of, identifier, number_of};
-use crate::component::{Quack, Signal};
+use super::repairer::Counters;
+use crate::component::{Quack, Signal, Tally};
 use crate::packet::{FlowId, Packet};
+use crate::scheme::{Directions, LinkEnd};
 use crate::stack::{Fate, Sidecar};
 
 /// The reader of one end's packets.
@@ -18,6 +20,7 @@ pub(super) struct Reader {
     code: Code,
     buffer: usize,
     moves_window: bool,
+    directions: Directions,
     /// The agent whose quACK was read last.
     agent: Option<u16>,
     /// Sums of what has arrived there, as far as is known.
@@ -26,6 +29,8 @@ pub(super) struct Reader {
     in_flight: VecDeque<(Packet, u32)>,
     /// The contents of quACKs that are under way.
     under_way: VecDeque<Quack>,
+    counters: Counters,
+    in_flight_peak: usize,
 }
 
 impl Reader {
@@ -34,32 +39,42 @@ impl Reader {
             code: Code::new(scheme.bits, scheme.threshold),
             buffer: scheme.buffer as usize,
             moves_window: scheme.moves_window,
+            directions: scheme.directions,
             agent: None,
             sums: PowerSums::default(),
             in_flight: VecDeque::new(),
             under_way: VecDeque::new(),
+            counters: Counters::default(),
+            in_flight_peak: 0,
         }
     }
 
-    fn read(&mut self, quack: &Quack, fates: &mut Vec<(Packet, Fate)>) {
+    /// Whether it is of another agent than the last one.
+    fn read(&mut self, quack: &Quack, fates: &mut Vec<(Packet, Fate)>) -> bool {
         let mut places = self.in_flight.iter().enumerate().filter(|(_, (_, id))| *id == quack.last);
         // Otherwise it is an old one, or its identifier is not unique.
-        let (Some((last, _)), None) = (places.next(), places.next()) else { return };
+        let (Some((last, _)), None) = (places.next(), places.next()) else {
+            self.counters.unread += 1;
+            return false;
+        };
+        self.counters.quacks_read += 1;
         let named: Vec<(Packet, u32)> = self.in_flight.drain(..=last).collect();
         let arrived = PowerSums { count: quack.count, sums: quack.sums };
         let is_same = self.agent.replace(agent_of(quack.number)) == Some(agent_of(quack.number));
-        let Reader { code, sums, .. } = self;
+        let Reader { code, sums, counters, .. } = self;
         named.iter().for_each(|(_, id)| code.add(sums, *id));
         let ids: Vec<u32> = named.iter().map(|(_, id)| *id).collect();
         let decoded = is_same.then(|| code.fates(sums, &arrived, &ids)).flatten();
+        counters.undecodable += u64::from(is_same && decoded.is_none());
         *sums = arrived;
         for ((packet, _), fate) in named.into_iter().zip(decoded.into_iter().flatten()) {
             match fate {
                 Decoded::Arrived => fates.push((packet, Fate::Arrived)),
                 Decoded::Missing => fates.push((packet, Fate::Missing)),
-                Decoded::Ambiguous => {}
+                Decoded::Ambiguous => counters.ambiguous += 1,
             }
         }
+        !is_same
     }
 }
 
@@ -71,7 +86,9 @@ impl Sidecar for Reader {
             && let Some((_, oldest)) = self.in_flight.pop_front()
         {
             self.code.add(&mut self.sums, oldest);
+            self.counters.pushed_out += 1;
         }
+        self.in_flight_peak = self.in_flight_peak.max(self.in_flight.len());
     }
 
     fn on_signal(&mut self, flow: FlowId, signal: &Signal) {
@@ -85,13 +102,15 @@ impl Sidecar for Reader {
         }
     }
 
-    fn on_report(&mut self, packet: &Packet, fates: &mut Vec<(Packet, Fate)>) {
-        let Some(number) = number_of(packet) else { return };
-        let Some(place) = self.under_way.iter().position(|quack| quack.number == number) else { return };
+    fn on_report(&mut self, packet: &Packet, fates: &mut Vec<(Packet, Fate)>) -> bool {
+        let Some(number) = number_of(packet) else { return false };
+        let Some(place) = self.under_way.iter().position(|quack| quack.number == number) else {
+            return false;
+        };
         let quack = self.under_way[place];
         // The path keeps the order of quACKs, so earlier ones were lost.
         self.under_way.drain(..=place);
-        self.read(&quack, fates);
+        self.read(&quack, fates)
     }
 
     fn moves_window(&self) -> bool {
@@ -104,5 +123,14 @@ impl Sidecar for Reader {
 
     fn buffer(&self) -> usize {
         self.buffer
+    }
+
+    fn directions(&self) -> [bool; 2] {
+        [LinkEnd::BaseStation, LinkEnd::MobileHost].map(|from| self.directions.include_from(from))
+    }
+
+    fn count(&self, repairs: u64, tally: &mut dyn Tally) {
+        let kept = [self.in_flight.len(), self.in_flight_peak];
+        self.counters.count(repairs, kept, tally);
     }
 }

@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 use lasthop_base::Time;
 
 use super::power_sums::{Code, Fate, PowerSums};
-use crate::component::Quack;
+use crate::component::{Quack, Tally};
 use crate::packet::Packet;
 use crate::scheme::connections::ConnectionState;
 
@@ -56,7 +56,7 @@ impl Unsettled {
     }
 }
 
-/// What the repairers of an agent have done.
+/// What the repairers of an agent, or the reader of a source, have done.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counters {
     pub(super) quacks_read: u64,
@@ -65,6 +65,21 @@ pub(super) struct Counters {
     pub(super) given_up: u64,
     pub(super) ambiguous: u64,
     pub(super) pushed_out: u64,
+}
+
+impl Counters {
+    /// Reports them, with the number of repairs, of packets kept, and their peak.
+    pub(super) fn count(&self, repairs: u64, kept: [usize; 2], tally: &mut dyn Tally) {
+        tally.total("quacks_read", self.quacks_read);
+        tally.total("unread_quacks", self.unread);
+        tally.total("undecodable_quacks", self.undecodable);
+        tally.total("repairs", repairs);
+        tally.total("given_up_packets", self.given_up);
+        tally.total("ambiguous_packets", self.ambiguous);
+        tally.total("pushed_out_packets", self.pushed_out);
+        tally.level("kept_packets", kept[0] as u64);
+        tally.peak("kept_packets_peak", kept[1] as u64);
+    }
 }
 
 /// The limits of a repairer.

@@ -165,7 +165,7 @@ fn a_source_learns_what_has_arrived() {
     let code = Code::new(scheme.bits, scheme.threshold);
     let mut reader = Reader::new(&scheme);
     let (mut sums, mut truth, mut told) = (PowerSums::default(), Vec::new(), Vec::new());
-    let (mut agent, mut last_read) = (7, 0);
+    let (mut agent, mut last_read, mut others) = (7, 0, Vec::new());
     for number in 0..3_000_u64 {
         let sent = packet(number, Body::Datagram(Datagram { seq: number, sent: Time::ZERO }));
         reader.on_sent(&sent);
@@ -184,11 +184,14 @@ fn a_source_learns_what_has_arrived() {
         reader.on_signal(FlowId(3), &Signal::Quack(quack));
         if !random.bernoulli(0.2) {
             let mut fates = Vec::new();
-            reader.on_report(&packet(0, Body::Notice(Notice { code: QUACK, seq })), &mut fates);
+            if reader.on_report(&packet(0, Body::Notice(Notice { code: QUACK, seq })), &mut fates) {
+                others.push(number);
+            }
             told.extend(fates);
             last_read = number;
         }
     }
+    assert!(others.len() == 2 && others[0] < 15 && (2_000..2_015).contains(&others[1]), "{others:?}");
     let numbers = |packet: &Packet| match packet.body {
         Body::Datagram(datagram) => datagram.seq,
         _ => unreachable!("a datagram"),
