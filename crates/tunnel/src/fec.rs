@@ -80,6 +80,9 @@ pub(crate) type Emit<'a> = &'a mut dyn FnMut(CodedHeader, &[u8], Tos);
 pub(crate) struct FecSender {
     end: TunnelEnd,
     out: Out,
+    /// How many packets full blocks have, source ones and all.
+    k: u8,
+    n: u8,
     /// Number of source packets, and which of them have begun a block.
     sent: u32,
     history: u64,
@@ -100,6 +103,8 @@ impl FecSender {
         FecSender {
             end: end_of(scheme, LinkEnd::BaseStation, rate),
             out: Out::default(),
+            k: scheme.k,
+            n: scheme.n,
             sent: 0,
             history: 0,
             open: (0..scheme.interleave).map(|_| None).collect(),
@@ -113,7 +118,13 @@ impl FecSender {
 
     /// Changes how many packets full blocks have.
     pub(crate) fn set_n(&mut self, n: u8) {
+        self.n = n;
         self.end.set_n(n);
+    }
+
+    /// How many packets of a full block may be lost; 1 if none may.
+    pub(crate) fn redundancy(&self) -> usize {
+        usize::from(self.n.saturating_sub(self.k)).max(1)
     }
 
     pub(crate) fn next_wakeup(&self) -> Time {

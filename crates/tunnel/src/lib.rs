@@ -33,7 +33,7 @@ mod window;
 
 pub use arq::ArqCounters;
 pub use cipher::{Key, Salt};
-pub use exits::{Event, Exits};
+pub use exits::{Event, Exits, Group};
 pub use fec::{FecCounters, most_open_packets};
 pub use message::{CLASSES, INTERLEAVE, OVERHEAD};
 pub use outer::{Ends, Marking, Tos, decapsulate};

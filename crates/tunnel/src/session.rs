@@ -9,7 +9,7 @@ use lasthop_proto::{Dscp, Ecn};
 
 use crate::arq::{ArqCounters, ArqReceiver, ArqSender};
 use crate::cipher::{Cipher, Salt};
-use crate::exits::{Deliver, Event, Exits};
+use crate::exits::{Deliver, Event, Exits, Group};
 use crate::fec::{FecCounters, FecReceiver, FecSender};
 use crate::message::{self, ArqHeader, ClassForm, CodedHeader, DATA_HEADER, Header, Hello};
 use crate::outer::{Ends, Tos};
@@ -63,6 +63,28 @@ impl Outbound {
         attempt: Option<(u8, Attempt)>,
         write: impl FnOnce(&mut Vec<u8>),
     ) {
+        self.seal_of(wire, tos, (attempt, None), write);
+    }
+
+    /// Sends a message with a packet of a block.
+    fn seal_coded(
+        &mut self,
+        wire: &mut Wire<'_>,
+        tos: Tos,
+        (class, header, most): (u8, CodedHeader, usize),
+        body: &[u8],
+    ) {
+        let group = Group { block: (class, header.block), most };
+        self.seal_of(wire, tos, (None, Some(group)), |to| write_coded(class, header, body, to));
+    }
+
+    fn seal_of(
+        &mut self,
+        wire: &mut Wire<'_>,
+        tos: Tos,
+        (attempt, group): (Option<(u8, Attempt)>, Option<Group>),
+        write: impl FnOnce(&mut Vec<u8>),
+    ) {
         let Wire { now, counter, datagram, exits } = wire;
         Header::Data { counter: **counter }.write(datagram);
         write(datagram);
@@ -70,7 +92,7 @@ impl Outbound {
         **counter += 1;
         let place = (tos.dscp, datagram.len());
         self.record.note(*now, place, attempt, |class, attempt| self.lost.push_back((class, attempt)));
-        exits.datagram(self.ends, tos, datagram);
+        exits.datagram(self.ends, tos, datagram, group);
     }
 }
 
@@ -235,8 +257,9 @@ impl Session {
         let code = class as u8;
         match senders.get_mut(class) {
             Some(Sender::Fec { sender, .. }) => {
+                let most = sender.redundancy();
                 sender.send(wire.now, tos, packet, &mut |header, body, tos| {
-                    outbound.seal(wire, tos, None, |to| write_coded(code, header, body, to));
+                    outbound.seal_coded(wire, tos, (code, header, most), body);
                 })
             }
             Some(Sender::Arq(sender)) => {
@@ -381,8 +404,9 @@ impl Session {
         let now = wire.now;
         for (code, sender) in (0..).zip(senders) {
             if let Sender::Fec { sender, .. } = sender {
+                let most = sender.redundancy();
                 sender.wake(now, &mut |header, body, tos| {
-                    outbound.seal(wire, tos, None, |to| write_coded(code, header, body, to));
+                    outbound.seal_coded(wire, tos, (code, header, most), body);
                 });
             }
         }

@@ -20,7 +20,7 @@ use lasthop_proto::{Dscp, Ecn};
 
 use crate::cipher::Cipher;
 use crate::message::{DATA_HEADER, Header, Message};
-use crate::{Ends, Event, Exits, Help, Key, Settings, Tos, Tunnel};
+use crate::{Ends, Event, Exits, Group, Help, Key, Settings, Tos, Tunnel};
 
 fn address(host: u8) -> SocketAddr {
     ([192, 0, 2, host], 9332).into()
@@ -72,7 +72,7 @@ struct Left {
 }
 
 impl Exits for Left {
-    fn datagram(&mut self, ends: Ends, tos: Tos, bytes: &[u8]) {
+    fn datagram(&mut self, ends: Ends, tos: Tos, bytes: &[u8], _group: Option<Group>) {
         self.datagrams.push((ends.peer, bytes.to_vec()));
         self.octets.push(tos);
     }

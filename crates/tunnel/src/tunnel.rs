@@ -495,7 +495,7 @@ impl Tunnel {
         Header::Hello { salt: self.salt, counter }.write(&mut self.datagram);
         hello.write(&mut self.datagram);
         self.hellos.seal(counter, &mut self.datagram, HELLO_HEADER);
-        exits.datagram(to, Tos::default(), &self.datagram);
+        exits.datagram(to, Tos::default(), &self.datagram, None);
         if let Some(session) = &mut self.session {
             session.note_hello(now);
         }

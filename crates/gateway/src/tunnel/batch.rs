@@ -1,7 +1,7 @@
 //! Datagrams that leave together.
 
 use lasthop_base::{BitRate, Duration, Time};
-use lasthop_tunnel::{Ends, Tos};
+use lasthop_tunnel::{Ends, Group, Tos};
 
 /// The most bytes and datagrams at a time. Below the kernel's 64, a code knows what was lost if all of them are.
 const BYTES: usize = 65_000;
@@ -16,13 +16,16 @@ const WINDOW: Duration = Duration::from_millis(10);
 const SHARE: usize = 10;
 
 /// Successive datagrams between the same ends, with one octet and of one size, of which the last may be shorter. The kernel gets them
-/// at once and cuts them (`UDP_SEGMENT`), which costs little more than one of them.
+/// at once and cuts them (`UDP_SEGMENT`), which costs little more than one of them. A full queue of this host drops all of them: of each
+/// block of a code, a batch has no more than the code repairs.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     place: Option<(Ends, Tos)>,
     size: usize,
     bytes: Vec<u8>,
     is_complete: bool,
+    /// The blocks of which there are datagrams, with how many.
+    blocks: Vec<((u8, u32), usize)>,
     /// The bytes since `measured_at`, and those of the window before it.
     sent: usize,
     measured_at: Time,
@@ -37,18 +40,26 @@ impl Batch {
         Batch { stated: rate.map_or(BYTES, |rate| (rate.as_bps() / 8000) as usize), ..Batch::default() }
     }
 
-    /// Appends a datagram if it has the batch's place and size; returns whether it does.
-    pub(super) fn push(&mut self, ends: Ends, tos: Tos, datagram: &[u8]) -> bool {
+    /// Appends a datagram if it has the batch's place and size, and its block may have another one there; returns whether it does.
+    pub(super) fn push(&mut self, ends: Ends, tos: Tos, datagram: &[u8], group: Option<Group>) -> bool {
         if self.bytes.is_empty() {
             (self.place, self.size, self.is_complete) = (Some((ends, tos)), datagram.len(), false);
         }
+        let known = group.and_then(|group| self.blocks.iter().position(|(block, _)| *block == group.block));
+        let others = known.map_or(0, |place| self.blocks[place].1);
         let most = BYTES.min(self.rate / SHARE).min(self.stated);
         let most = most.min(DATAGRAMS * self.size).max(datagram.len());
         let continues = self.place == Some((ends, tos))
             && datagram.len() <= self.size
             && !self.is_complete
-            && self.bytes.len() + datagram.len() <= most;
+            && self.bytes.len() + datagram.len() <= most
+            && group.is_none_or(|group| others < group.most);
         if continues {
+            match (known, group) {
+                (Some(place), _) => self.blocks[place].1 += 1,
+                (None, Some(group)) => self.blocks.push((group.block, 1)),
+                (None, None) => {}
+            }
             self.bytes.extend_from_slice(datagram);
             self.sent += datagram.len();
             self.is_complete = datagram.len() < self.size;
@@ -74,6 +85,7 @@ impl Batch {
     /// Empties the batch.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
+        self.blocks.clear();
     }
 }
 
@@ -116,9 +128,9 @@ mod tests {
                 let octet = [0, 0, 0, 0, 184][draw.below(if number % 500 < 300 { 1 } else { 5 }) as usize];
                 let datagram = [&number.to_be_bytes()[..], &vec![7; len]].concat();
                 entered.push((peer, octet, datagram.clone()));
-                if !batch.push(peer.into(), Tos::from(octet), &datagram) {
+                if !batch.push(peer.into(), Tos::from(octet), &datagram, None) {
                     take(&mut batch);
-                    assert!(batch.push(peer.into(), Tos::from(octet), &datagram), "one fits always");
+                    assert!(batch.push(peer.into(), Tos::from(octet), &datagram, None), "one fits always");
                 }
                 // 4 Mb/s, and 2 Gb/s.
                 now += Duration::from_micros(if is_slow { 2800 } else { 5 });

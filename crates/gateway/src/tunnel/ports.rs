@@ -9,7 +9,7 @@ use lasthop_base::{BitRate, Duration, Time};
 use lasthop_proto::Ecn;
 use lasthop_proto::tcp::Flags;
 use lasthop_tun::{Tun, VIRTIO_HEADER};
-use lasthop_tunnel::{Ends, Exits, Marking, Tos, decapsulate};
+use lasthop_tunnel::{Ends, Exits, Group, Marking, Tos, decapsulate};
 use lasthop_wire::offload::{self, Cwr, Train};
 use lasthop_wire::virtio::{self, Offload};
 use lasthop_wire::{Checksum, IpPacket, edit};
@@ -228,10 +228,10 @@ fn send(tun: &mut impl Interface, packet: &[u8]) -> bool {
 }
 
 impl<I: Interface, S: Socket> Exits for Ports<I, S> {
-    fn datagram(&mut self, ends: Ends, tos: Tos, bytes: &[u8]) {
-        if !self.batch.push(ends, tos, bytes) {
+    fn datagram(&mut self, ends: Ends, tos: Tos, bytes: &[u8], group: Option<Group>) {
+        if !self.batch.push(ends, tos, bytes, group) {
             self.flush_datagrams();
-            self.batch.push(ends, tos, bytes);
+            self.batch.push(ends, tos, bytes, group);
         }
     }
 

@@ -4,7 +4,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use lasthop_base::Streams;
 use lasthop_proto::Dscp;
+use lasthop_proto::scheme::parameters::PacketFec;
 use lasthop_proto::tcp::{Segment, SeqNum};
+use lasthop_tunnel::{Help, Key, Settings, Tunnel};
 use lasthop_wire::{Ip, TcpHeader, write};
 
 use super::*;
@@ -52,6 +54,8 @@ struct Card {
     refuses: Option<Unsent>,
     /// The longest datagram.
     longest: Option<usize>,
+    /// Of how many batches one meets a full queue.
+    full: Option<u64>,
     got: Vec<Vec<u8>>,
     asked: u64,
 }
@@ -67,6 +71,9 @@ impl Socket for Card {
 
     fn send_batch(&mut self, _ends: Ends, _tos: Tos, size: usize, bytes: &[u8]) -> Result<(), Unsent> {
         self.asked += 1;
+        if self.full.is_some_and(|full| self.asked.is_multiple_of(full)) {
+            return Err(Unsent::Refused);
+        }
         let refuses = self.longest.filter(|longest| size > *longest).map(|_| Unsent::Unclear);
         if let Some(why) = self.refuses.or(refuses) {
             return Err(why);
@@ -147,7 +154,7 @@ fn peer() -> Ends {
 fn enter(ports: &mut Ports<Kernel, Card>, long: usize, now: Time) -> Vec<Vec<u8>> {
     let datagrams: Vec<Vec<u8>> = (0..10).map(|at| vec![at; if at < 4 { long } else { 1000 }]).collect();
     for datagram in &datagrams {
-        ports.datagram(peer(), Tos::default(), datagram);
+        ports.datagram(peer(), Tos::default(), datagram, None);
     }
     ports.flush(now);
     datagrams
@@ -157,7 +164,7 @@ fn enter(ports: &mut Ports<Kernel, Card>, long: usize, now: Time) -> Vec<Vec<u8>
 fn fast(card: Card) -> (Ports<Kernel, Card>, Time) {
     let mut ports = ports(Kernel::default(), card);
     for _ in 0..1000 {
-        ports.datagram(peer(), Tos::default(), &[0; 1000]);
+        ports.datagram(peer(), Tos::default(), &[0; 1000], None);
     }
     let now = Time::ZERO + Duration::from_millis(10);
     ports.flush(now);
@@ -190,7 +197,7 @@ fn batches_are_tried_again() {
     ports.datagrams.refuses = None;
     for (after, batches) in [(PAUSE - Duration::from_nanos(1), 0), (PAUSE, 1)] {
         ports.flushed_at = now + after;
-        (0..10).for_each(|_| ports.datagram(peer(), Tos::default(), &[0; 1000]));
+        (0..10).for_each(|_| ports.datagram(peer(), Tos::default(), &[0; 1000], None));
         ports.flush_datagrams();
         assert_eq!(ports.handed.batches, batches);
     }
@@ -209,7 +216,60 @@ fn one_datagram_may_fail_for_itself() {
     assert_eq!((ports.handed.unsent, ports.batches_from), (10, Time::ZERO));
     // An interface that cuts none is remembered, whatever its datagrams come to.
     ports.datagrams.refuses = Some(Unsent::Uncut);
-    (0..3).for_each(|_| ports.datagram(peer(), Tos::default(), &[0; 1200]));
+    (0..3).for_each(|_| ports.datagram(peer(), Tos::default(), &[0; 1200], None));
     ports.flush(now);
     assert_eq!((ports.handed.oversized, ports.batches_from), (7, now + PAUSE));
+}
+
+/// A full queue of this host drops whole batches, of which none has more of a block than its code repairs.
+#[test]
+fn a_code_repairs_what_a_lost_batch_had() {
+    // Whole blocks: what is left of one waits for a moment only.
+    const EACH: u32 = 96;
+    let code = PacketFec { k: 8, n: 12, ..PacketFec::default() };
+    let hosts = [1, 2].map(|host| SocketAddr::from(([192, 0, 2, host], 9332)));
+    let mut ends = [Some(hosts[1]), None].map(|peer| {
+        let settings = Settings {
+            classes: vec![Help::None, Help::Fec(code.clone())],
+            unhelped: 0,
+            peer,
+            rate: None,
+            sizes: 528..=1452,
+            adapts: false,
+            patience: Duration::from_secs(3),
+        };
+        let salt = [u8::from(peer.is_some()); 16];
+        let card = Card { full: Some(5), ..Card::default() };
+        let ports = ports(Kernel { takes_merged: true, ..Kernel::default() }, card);
+        (Tunnel::new(settings, Key::new([3; 32]), salt), ports)
+    });
+    let (mut now, mut entered) = (Time::ZERO, Vec::new());
+    for round in 0..2000 {
+        now += Duration::from_millis(1);
+        for from in [0, 1] {
+            let [first, second] = &mut ends;
+            let ((near, ports), (far, far_ports)) = if from == 0 { (first, second) } else { (second, first) };
+            if from == 0 && near.is_up() && round < 200 {
+                for _ in 0..EACH {
+                    let bytes = packet(true, entered.len() as u32, false);
+                    near.send(now, 1, Tos::default(), &bytes, ports);
+                    entered.push(bytes);
+                }
+            }
+            if near.next_wakeup() <= now {
+                near.wake(now, ports);
+            }
+            ports.flush(now);
+            for mut datagram in std::mem::take(&mut ports.datagrams.got) {
+                far.receive(now, &mut datagram, (hosts[from].into(), Ecn::NotEct), far_ports);
+            }
+        }
+    }
+    ends[1].1.flush(now);
+    let [(_, near), (far, got)] = &ends;
+    let fec = far.counters().fec;
+    assert!(near.handed.batches > 1000 && near.handed.unsent > 1000, "{:?}", near.handed);
+    assert!(fec.recovered > 1000 && fec.unrecovered == 0, "{fec:?}");
+    let first = got.tun.got.iter().zip(&entered).position(|(got, entered)| got != entered);
+    assert!(got.tun.got == entered, "{first:?} of {}, {}", entered.len(), got.tun.got.len());
 }
