@@ -7,6 +7,7 @@ started before the file names the radio. Needs dpkg-deb for the first.
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import re
 import shutil
@@ -20,11 +21,12 @@ FILES = ROOT / "crates/gateway/package"
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 """Debian's names of processors."""
 
+MAINTAINER = "Lasthop maintainers <maintainers@lasthop.example>"
 CONTROL = """\
 Package: lasthop-gateway
 Version: {version}
 Architecture: {architecture}
-Maintainer: Lasthop <lasthop@localhost>
+Maintainer: {maintainer}
 Section: net
 Priority: optional
 Installed-Size: {kilobytes}
@@ -46,6 +48,20 @@ BEFORE = """\
 #!/bin/sh
 set -e
 if [ "$1" = remove ] && [ -d /run/systemd/system ]; then systemctl disable --now lasthop-gateway; fi
+"""
+REMOVED = """\
+#!/bin/sh
+set -e
+if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
+# What the gateway has written; dpkg purges its settings, and leaves the keys of tunnels.
+if [ "$1" = purge ]; then rm -rf /var/lib/lasthop; fi
+"""
+CHANGELOG = """\
+lasthop-gateway ({version}) unstable; urgency=medium
+
+  * See the file CHANGELOG.md of Lasthop.
+
+ -- {maintainer}  Sun, 29 Nov 2026 00:00:00 +0000
 """
 
 
@@ -78,12 +94,33 @@ def pack(program: Path, help_text: str, processor: str, directory: Path) -> list
                 0o644,
             ),
             "usr/share/doc/lasthop-gateway/copyright": (ROOT.joinpath("LICENSE").read_bytes(), 0o644),
+            "usr/share/doc/lasthop-gateway/changelog.gz": (
+                gzip.compress(CHANGELOG.format(version=version(), maintainer=MAINTAINER).encode(), mtime=0),
+                0o644,
+            ),
+            # One program for all releases, without libraries of any.
+            "usr/share/lintian/overrides/lasthop-gateway": (
+                b"lasthop-gateway: statically-linked-binary [usr/sbin/lasthop-gateway]\n",
+                0o644,
+            ),
             "DEBIAN/conffiles": (b"/etc/lasthop/gateway.toml\n", 0o644),
             "DEBIAN/postinst": (AFTER.encode(), 0o755),
             "DEBIAN/prerm": (BEFORE.encode(), 0o755),
+            "DEBIAN/postrm": (REMOVED.encode(), 0o755),
         }
+        sums = [
+            f"{hashlib.md5(data, usedforsecurity=False).hexdigest()}  {name}\n"
+            for name, (data, _) in contents.items()
+            if not name.startswith("DEBIAN/")
+        ]
+        contents["DEBIAN/md5sums"] = ("".join(sums).encode(), 0o644)
         size = sum(len(data) for data, _ in contents.values())
-        control = CONTROL.format(version=version(), architecture=architecture, kilobytes=size // 1024)
+        control = CONTROL.format(
+            version=version(),
+            maintainer=MAINTAINER,
+            architecture=architecture,
+            kilobytes=size // 1024,
+        )
         contents["DEBIAN/control"] = (control.encode(), 0o644)
         tree.chmod(0o755)
         for name, (data, mode) in contents.items():

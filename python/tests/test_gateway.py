@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import json
 import shutil
@@ -220,13 +221,26 @@ def test_packages_have_what_they_install(tmp_path: Path) -> None:
     tree = tmp_path / "debian"
     subprocess.run(["dpkg-deb", "--extract", made[".deb"], tree], check=True)
     subprocess.run(["dpkg-deb", "--control", made[".deb"], tree / "DEBIAN"], check=True)
-    for name in ("postinst", "prerm"):
+    for name in ("postinst", "prerm", "postrm"):
         assert subprocess.run(["sh", "-n", tree / "DEBIAN" / name], check=False).returncode == 0
+    # A purge removes what the program has written, a removal does not.
+    (stubs := tmp_path / "stubs").mkdir()
+    for name, does in (("rm", 'echo "$@"'), ("systemctl", ":")):
+        (stubs / name).write_text(f"#!/bin/sh\n{does}\n")
+        (stubs / name).chmod(0o755)
+    shell = shutil.which("sh")
+    assert shell is not None
+    for how, expected in (("remove", ""), ("purge", "-rf /var/lib/lasthop\n")):
+        line = [shell, tree / "DEBIAN" / "postrm", how]
+        done = subprocess.run(line, env={"PATH": str(stubs)}, capture_output=True, text=True, check=True)
+        assert done.stdout == expected
     unit = (tree / "usr/lib/systemd/system/lasthop-gateway.service").read_text()
     command = unit.partition("ExecStart=")[2].split()
     assert (tree / command[0][1:]).stat().st_mode & 0o777 == 0o755
     assert gateway_settings(tree / command[2][1:]) is not None
     assert (tree / "DEBIAN/conffiles").read_text().split() == [command[2]]
+    sums = (tree / "DEBIAN/md5sums").read_text()
+    assert f"{hashlib.md5(unit.encode(), usedforsecurity=False).hexdigest()}  usr/lib/systemd" in sums
     page = tree / "usr/share/man/man8/lasthop-gateway.8.gz"
     if shutil.which("man") is not None:
         shown = subprocess.run(["man", "-l", page], capture_output=True, text=True, check=False)
