@@ -232,6 +232,8 @@ def test_no_scheme_is_named_outside_its_file() -> None:
     assert {(file, name) for file, name in found if name in names} == {
         # What the gateway installs by means of its own, or has keys for.
         ("schemes.rs", "basic"),
+        ("schemes.rs", "ack-thinning"),
+        ("schemes.rs", "delayed-dupacks"),
         ("schemes.rs", "eln"),
         ("schemes.rs", "snoop"),
         ("schemes.rs", "wtcp-timestamps"),

@@ -4,7 +4,9 @@ use std::fmt::{self, Formatter};
 
 use lasthop_base::{Bytes, inline_schema, schema};
 use lasthop_proto::arq::{self, Retransmissions};
-use lasthop_proto::scheme::parameters::{Arq, Eln, PacketFec, Snoop, WtcpTimestamps};
+use lasthop_proto::scheme::parameters::{
+    AckThinning, Arq, DelayedDupacks, Eln, PacketFec, Snoop, WtcpTimestamps,
+};
 use lasthop_proto::scheme::{
     self as registry, ArqUse, Combination, CombinationError, LinkEnd, LinkUse, Scheme,
 };
@@ -79,7 +81,7 @@ pub struct AgentScheme {
 }
 
 /// The schemes whose agents the gateway has.
-pub const AGENTS: [AgentScheme; 3] = [
+pub const AGENTS: [AgentScheme; 5] = [
     AgentScheme {
         name: "snoop",
         meaning: "Lost segments to hosts behind the radio are retransmitted from here, and their duplicate ACKs kept back.",
@@ -95,6 +97,16 @@ pub const AGENTS: [AgentScheme; 3] = [
         meaning: "ACKs of data from hosts behind the radio tell which losses were its own.",
         caveat: "nothing for hosts that do not heed the marks, as Linux does not",
     },
+    AgentScheme {
+        name: "delayed-dupacks",
+        meaning: "Duplicate ACKs wait here until the radio has delivered what it retransmits out of order.",
+        caveat: "nothing over a radio that does not retransmit, or keeps the order; losses are repaired later by scheme.delayed-dupacks.delay",
+    },
+    AgentScheme {
+        name: "ack-thinning",
+        meaning: "Of several ACKs towards the radio only the last one goes on.",
+        caveat: "nothing where the uplink is not the bottleneck of downloads; senders send larger bursts",
+    },
 ];
 
 /// Why the gateway does not have a scheme, by what the scheme installs, and the nearest that the gateway has; `None` if agents
@@ -102,7 +114,9 @@ pub const AGENTS: [AgentScheme; 3] = [
 fn obstacle(scheme: &Combination<'_>) -> Option<&'static str> {
     let agents = scheme.agents(LinkEnd::BaseStation).count();
     let hears_radio = (0..agents).any(|agent| scheme.needs_link_events(agent));
-    let is_of_the_radio = scheme.link() != LinkUse::default()
+    // Whether the radio has an ARQ of its own is not known here.
+    let own_arq = LinkUse { arq: ArqUse::Required, ..LinkUse::default() };
+    let is_of_the_radio = ![LinkUse::default(), own_arq].contains(&scheme.link())
         || scheme.signal_lead().is_some()
         || scheme.copies_to_base_stations()
         || !scheme.connected().is_empty();
@@ -211,6 +225,10 @@ pub struct Schemes {
     pub wtcp_timestamps: WtcpTimestamps,
     /// Explicit Loss Notification.
     pub eln: Eln,
+    /// Delayed duplicate acknowledgements, by an agent.
+    pub delayed_dupacks: DelayedDupacks,
+    /// ACK thinning.
+    pub ack_thinning: AckThinning,
     /// The code across packets of the tunnel, for what enters it here. Both directions have one if both gateways' files say so.
     pub packet_fec: PacketFec,
     /// The ARQ of the tunnel, for what enters it here: `protocol.selective-repeat`, whose feedback is real.
@@ -263,6 +281,8 @@ impl Schemes {
             snoop: self.snoop.clone(),
             wtcp_timestamps: self.wtcp_timestamps.clone(),
             eln: self.eln.clone(),
+            delayed_dupacks: self.delayed_dupacks.clone(),
+            ack_thinning: self.ack_thinning.clone(),
             ..registry::Schemes::default()
         }
     }
@@ -312,6 +332,7 @@ impl Schemes {
         let scheme = schemes.combination(name).ok()?;
         let reason = obstacle(&scheme)?;
         let remedy = match name {
+            "delayed-dupacks" => "; or set scheme.delayed-dupacks.agent = true, which delays them here",
             "eln" => "; or set scheme.eln.holes = true, which infers losses from the packets alone",
             _ => "; its default parameters do not",
         };

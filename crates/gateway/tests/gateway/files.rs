@@ -64,7 +64,7 @@ fn errors_have_place_cause_and_remedy() {
         ("conections = 9", "did you mean \"connections\"?"),
         (
             "scheme = \"itcp\"",
-            "gateway.scheme: found \"itcp\", expected \"basic\", \"i-tcp\", \"snoop\", \"wtcp-timestamps\", \"eln\", \"packet-fec\" or \"arq\"; did",
+            "gateway.scheme: found \"itcp\", expected \"basic\", \"i-tcp\", \"snoop\", \"wtcp-timestamps\", \"eln\", \"delayed-dupacks\", \"ack-thinning\", \"packet-fec\" or \"arq\"; did",
         ),
         (
             "scheme = \"ebsn\"",
@@ -73,7 +73,11 @@ fn errors_have_place_cause_and_remedy() {
         ("scheme = \"eln\"", "or set scheme.eln.holes = true, which infers losses from the packets alone"),
         ("scheme = \"packet-fec\"", "which needs a [tunnel] to a gateway at the other end of the radio"),
         ("scheme = \"airmail\"", "is an ARQ of the radio's driver; the nearest is \"arq\", in a [tunnel]"),
-        ("scheme = \"delayed-dupacks\"", "is part of the radio"),
+        (
+            "scheme = \"delayed-dupacks\"",
+            "or set scheme.delayed-dupacks.agent = true, which delays them here",
+        ),
+        ("scheme = \"selective-fec\"", "is part of the radio"),
         ("scheme = \"vs-tcp\"", "needs another TCP than the kernel's"),
         ("scheme = \"i-tcp + snoop\"", "is a combination"),
         ("control = \"here\"", "gateway.control: found \"here\", expected an absolute path"),

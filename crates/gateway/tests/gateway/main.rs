@@ -1,6 +1,8 @@
 //! The gateway's files; and the gateway itself, between hosts with Linux in network namespaces.
 
 #[cfg(target_os = "linux")]
+mod acknowledgements;
+#[cfg(target_os = "linux")]
 mod agents;
 mod files;
 #[cfg(target_os = "linux")]

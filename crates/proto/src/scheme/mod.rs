@@ -21,6 +21,7 @@ mod directions;
 mod external;
 mod forwarder;
 mod gateways;
+mod held;
 mod holes;
 mod installer;
 mod need;
@@ -69,6 +70,7 @@ registry::register! {
     wtcp: Wtcp,
     fq_codel: FqCodel,
     acks_first: AcksFirst,
+    ack_thinning: AckThinning,
     sidekick: Sidekick,
     pemi: Pemi,
 }

@@ -1,8 +1,11 @@
-//! Delayed duplicate acknowledgements: the receiver by hand, and a link that retransmits out of order.
+//! Delayed duplicate acknowledgements: the receiver and the agent by hand.
 
-use lasthop_proto::tcp::{Flavour, Settings};
+use lasthop_proto::Port;
+use lasthop_proto::tcp::{Flags, Flavour, SackBlock, Segment, SeqNum, Settings};
 use lasthop_testing::dialogue::{Server, settings};
 use lasthop_testing::schemes::{installed, schemes_of};
+
+use super::middle::{Middle, ack_of, data_of};
 
 /// A receiver that acknowledges every segment and holds duplicates for 50 ms.
 fn receiver() -> Server {
@@ -58,4 +61,65 @@ fn needless_retransmissions_are_acknowledged_at_once() {
         tcp.at(at).data(0..1000).acks(1000);
     }
     tcp.no_timer();
+}
+
+/// An agent at a base station, between a source and a host whose ACKs arrive over the radio, or a host that sends and its peer.
+fn agent() -> Middle {
+    Middle::new("delayed-dupacks", "[delayed-dupacks]\ndelay = \"50 ms\"\nagent = true")
+}
+
+/// In place of the receiver, which stays as it is.
+// Rule: With `agent`, base stations hold the third and later duplicates, in both directions. [../scheme/delayed_dupacks.rs]
+#[test]
+fn an_agent_delays_duplicates_of_either_direction() {
+    for data in [Port::WIRED, Port::RADIO] {
+        let mut agent = agent();
+        let acks = data.across();
+        agent.passes(10, data, data_of(0, 8000)).passes(10, acks, ack_of(1000));
+        for at in [20, 21] {
+            agent.passes(at, acks, ack_of(1000));
+        }
+        agent.holds(22, acks, ack_of(1000)).holds(40, acks, ack_of(1000));
+        // The missing segment has arrived: none of them is sent.
+        agent.passes_in_place(60, acks, ack_of(6000), 2).holds_nothing();
+        // Another gap, which is not filled in time.
+        agent.passes(70, acks, ack_of(6000)).passes(70, acks, ack_of(6000));
+        agent.holds(71, acks, ack_of(6000)).holds(90, acks, ack_of(6000)).wakes(
+            121,
+            data,
+            &[ack_of(6000); 2],
+        );
+        agent.passes(122, acks, ack_of(6000)).passes(123, acks, ack_of(8000)).holds_nothing();
+        agent.counts(&[("delayed_dupacks", 4), ("suppressed_dupacks", 2)]);
+    }
+}
+
+/// What is no duplicate passes at once, and so does one of data that have all arrived, such as an answer to a probe.
+// Rule: as an_agent_delays_duplicates_of_either_direction
+#[test]
+fn an_agent_lets_all_else_pass() {
+    let mut agent = agent();
+    agent.passes(10, Port::WIRED, data_of(0, 8000));
+    let blocks = |start: u32| {
+        let mut segment = ack_of(1000);
+        segment.sack.push(SackBlock { start: SeqNum(start), end: SeqNum(start + 1000) });
+        segment
+    };
+    let windows = (0..6).map(|number| Segment { wnd: 9000 + number, ..ack_of(1000) });
+    let with_data = Segment { len: 100, ..ack_of(1000) };
+    let others = windows.chain([with_data; 6]).chain([blocks(0); 6]).chain([ack_of(500); 6]);
+    for (number, segment) in others.enumerate() {
+        agent.passes(20 + number as u64, Port::RADIO, segment);
+    }
+    // A block beyond the gap makes duplicates, whatever the window.
+    agent.passes(60, Port::RADIO, blocks(2000)).passes(60, Port::RADIO, Segment { wnd: 1, ..blocks(2000) });
+    agent.holds(61, Port::RADIO, blocks(2000));
+    // A reset sends what waits.
+    let reset = Segment { flags: Flags::RST | Flags::ACK, ..ack_of(1000) };
+    agent.sends(62, Port::RADIO, reset, &[blocks(2000), reset]).holds_nothing();
+    // Of data that have not passed nothing is known.
+    (70..80).for_each(|at| _ = agent.passes(at, Port::RADIO, ack_of(1000)));
+    // All has arrived: these are answers to probes.
+    agent.passes(90, Port::WIRED, data_of(0, 8000));
+    (91..99).for_each(|at| _ = agent.passes(at, Port::RADIO, ack_of(8000)));
 }

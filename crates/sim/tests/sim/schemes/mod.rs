@@ -2,6 +2,7 @@
 
 #![allow(clippy::single_range_in_vec_init, reason = "a list of SACK blocks may hold one")]
 
+mod ack_thinning;
 mod delayed_dupacks;
 mod eln;
 mod forwarding;
@@ -9,6 +10,7 @@ mod freeze_tcp;
 mod handoff_rxmt;
 mod lhack;
 mod m_tcp;
+mod middle;
 mod multicast;
 mod nack;
 mod packet_fec;
