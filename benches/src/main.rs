@@ -153,7 +153,7 @@ fn pcapng(simulated: u64, file: &str) -> Outcome {
         parts: Vec::new(),
     };
     let ((delivered, events, written), cost) = measured(|| {
-        let tap = |source| RunCapture::create(file, point(source)).expect("a file that can be written");
+        let tap = |source| RunCapture::create(file, point(source), None).expect("a file that can be written");
         let mut network = dumbbell.build(0, tap);
         network.engine.run(&[], seconds(simulated));
         (network.delivered(), network.engine.handled(), network.engine.into_tap().finish())
