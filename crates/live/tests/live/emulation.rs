@@ -490,6 +490,7 @@ fn every_scheme_is_emulated_or_refused_with_a_reason() {
         "wtcp-timestamps",
         "fq-codel",
         "acks-first",
+        "ack-thinning",
         "sidekick",
     ];
     assert_eq!(emulated, expected);
