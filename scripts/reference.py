@@ -378,7 +378,7 @@ def with_tables(name: str) -> str:
         return "\n".join([f"<!-- {found[1]} -->", *TABLES[kind](*sets), "<!-- end -->"])
 
     text = (REFERENCE / name).read_text(encoding="utf-8")
-    return re.sub(r"<!-- ([^>]+) -->\n(?:\|.*\n)+<!-- end -->", made, text)
+    return re.sub(r"<!-- ([^>]+) -->\n(?:\|.*\n)*<!-- end -->", made, text)
 
 
 @cache

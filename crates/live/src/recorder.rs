@@ -505,14 +505,13 @@ impl<'a> Tracer<'a> {
 mod tests {
     use std::net::Ipv4Addr;
 
-    use lasthop_proto::tcp::{SackBlocks, Segment};
+    use lasthop_proto::tcp::Segment;
 
     use super::*;
 
     fn header(seq: u32, ack: u32, len: u32, flags: Flags) -> TcpHeader {
         let (seq, ack) = (SeqNum(seq), SeqNum(ack));
-        let segment =
-            Segment { seq, ack, len, wnd: 65_535, flags, sack: SackBlocks::default(), timestamps: None };
+        let segment = Segment { seq, ack, len, wnd: 65_535, flags, ..Segment::default() };
         TcpHeader {
             src_port: 1,
             dst_port: 2,

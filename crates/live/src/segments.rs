@@ -111,6 +111,7 @@ mod tests {
             sack: blocks(sack),
             timestamps,
             len: 4,
+            has_unknown_options: false,
         };
         TcpHeader { src_port: 1, dst_port: 2, segment, ..TcpHeader::default() }
     }

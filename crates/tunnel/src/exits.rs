@@ -19,7 +19,8 @@ pub trait Exits {
 pub struct Group {
     /// The class, and the number of the block.
     pub block: (u8, u32),
-    /// How many of a full block may be lost: if they share their fate, no more should leave together.
+    /// How many of a full block may be lost: if they share their fate, no more should leave together. `usize::MAX` if none may,
+    /// since nothing is repaired.
     pub most: usize,
 }
 

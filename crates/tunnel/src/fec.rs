@@ -122,9 +122,12 @@ impl FecSender {
         self.end.set_n(n);
     }
 
-    /// How many packets of a full block may be lost; 1 if none may.
+    /// How many packets of a full block may be lost, and so leave together; no limit if the code repairs nothing.
+    ///
+    /// Its price: a batch has at most `interleave` times so many datagrams of full blocks. With `n - k = 1` and without interleaving,
+    /// each takes a system call of its own.
     pub(crate) fn redundancy(&self) -> usize {
-        usize::from(self.n.saturating_sub(self.k)).max(1)
+        if self.n > self.k { usize::from(self.n - self.k) } else { usize::MAX }
     }
 
     pub(crate) fn next_wakeup(&self) -> Time {

@@ -19,7 +19,8 @@ pub struct Tcp<'a> {
     pub payload: &'a [u8],
 }
 
-/// A TCP header with its options (RFC 9293, 2018, 7323, 9768). Unknown options are skipped.
+/// A TCP header with its options (RFC 9293, 2018, 7323, 9768). Unknown options are skipped, and
+/// [noted](Segment::has_unknown_options); none are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TcpHeader {
     /// Source port.
@@ -124,6 +125,7 @@ impl<'a> Tcp<'a> {
                 flags,
                 sack: SackBlocks::default(),
                 timestamps: None,
+                has_unknown_options: false,
             },
             urgent_pointer: if flags.has(TcpHeader::URG) { slice.urgent_pointer() } else { 0 },
             ..TcpHeader::default()
@@ -139,7 +141,7 @@ impl TcpHeader {
     /// The urgent pointer is valid.
     pub const URG: Flags = Flags(0x20);
 
-    /// Reads the options in this header's bytes. Options of a wrong length are skipped, as unknown ones are.
+    /// Reads the options in this header's bytes. Options of a wrong length or out of place are unknown ones.
     fn read_options(&mut self, header: &[u8]) {
         let is_syn = self.segment.flags.has(Flags::SYN);
         let is_bare_syn = is_syn && !self.segment.flags.has(Flags::ACK);
@@ -174,7 +176,7 @@ impl TcpHeader {
                     self.segment.timestamps =
                         Some(Timestamps { value: be32(option, 2), echo: be32(option, 6) });
                 }
-                _ => {}
+                _ => self.segment.has_unknown_options = true,
             }
         }
     }

@@ -558,6 +558,7 @@ fn hostile_segments_do_no_harm_to_agents() {
                 },
                 sack,
                 timestamps,
+                has_unknown_options: input % 16 == 5,
             };
             if side == Side::Source && random.bernoulli(0.7) {
                 seqs[lane][0] = seqs[lane][0].wrapping_add(segment.len);

@@ -21,9 +21,19 @@ pub struct Segment {
     pub sack: SackBlocks,
     /// The timestamps option (RFC 7323 section 3).
     pub timestamps: Option<Timestamps>,
+    /// Whether the header has options that its reader does not know, such as those of MPTCP: the segment then tells more than the
+    /// other fields.
+    pub has_unknown_options: bool,
 }
 
 impl Segment {
+    /// Whether the segment only acknowledges: it has no data, and no meaning but its acknowledgement number, window, SACK blocks
+    /// and timestamps. Under AccECN (RFC 9768) the ACE field is rarely zero, and few segments are pure.
+    pub(crate) fn is_pure_ack(&self) -> bool {
+        let has_options = self.sack.ecn_counters().is_some() || self.has_unknown_options;
+        self.len == 0 && self.flags == Flags::ACK && !has_options
+    }
+
     /// Length in sequence space: payload, SYN and FIN (RFC 9293: SEG.LEN).
     pub fn seq_len(&self) -> u32 {
         self.len + u32::from(self.flags.has(Flags::SYN)) + u32::from(self.flags.has(Flags::FIN))

@@ -2,15 +2,18 @@
 //!
 //! **What it does.** At both ends of the wireless link, only one of `every` acknowledgements of a connection goes on, since the next
 //! one tells what those before it told. On an uplink that is much slower than the downlink, ACKs then leave room, and downloads no
-//! longer wait for them. One that no other follows goes on after `delay`.
-//! **Source.** RFC 3449 section 5.2.2 (ACK decimation), after Balakrishnan, Padmanabhan and Katz, "The effects of asymmetry on TCP
-//! performance", MobiCom 1997.
-//! **Parameters.** `every`: of how many ACKs one goes on. `delay`: how long one is held at most. The sources state neither; receivers
+//! longer wait for them. One that no other follows goes on after `delay`. It is for one narrow direction, and to be chosen by hand:
+//! `lasthop advise` does not try it, since it has not been measured, and a gateway has the agent of one end only.
+//! **Source.** A variant of ACK filtering (RFC 3449 section 5.2.1), after Balakrishnan, Padmanabhan and Katz, "The effects of
+//! asymmetry on TCP performance", MobiCom 1997.
+//! **Parameters.** `every`: of how many ACKs one goes on. `delay`: how long one is held at most; at most 200 ms, the least
+//! retransmission timeout of Linux. The sources state neither; receivers
 //! acknowledge every second segment, so that with 4 the sender hears of eight at a time, and 10 ms is little of the round-trip time of
 //! a link that has such an uplink.
-//! **Differences from the source.** Nothing but pure acknowledgements of new data is left out: duplicates, SACK blocks, marks and what
-//! else has a meaning beside its number pass at once, after what was held. A sender that counts ACKs and not bytes grows its
-//! window more slowly, and any sends larger bursts.
+//! **Differences from the source.** ACKs are held up to `delay` even if the uplink is idle; the source removes only ACKs that wait in its
+//! queue already. Nothing but pure acknowledgements of new data is left out: duplicates, SACK blocks, marks, unknown options and what
+//! else has a meaning beside its number pass at once, after what was held. Under AccECN nearly all ACKs carry counts of marks, so
+//! that nothing is thinned. A sender that counts ACKs and not bytes grows its window more slowly, and any sends larger bursts.
 
 use alloc::format;
 use alloc::string::String;
@@ -22,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use super::connections::{ConnectionState, ConnectionTable};
 use super::held::HeldPackets;
-use super::{Deployment, Installer, Products, Scheme};
+use super::{Installer, Scheme};
 use crate::component::{Component, LinkOutcome, Out, Port, Tally};
 use crate::packet::{Body, DropReason, Packet};
 use crate::tcp::{Connection, Flags, Segment, SeqNum, Settings};
@@ -33,13 +36,16 @@ const CONNECTIONS: u32 = 256;
 /// Idle time after which a connection is removed: twice the smallest upper bound of the RTO that RFC 6298 permits.
 const IDLE: Duration = Duration::from_secs(120);
 
+/// The longest delay: the least retransmission timeout of Linux (`TCP_RTO_MIN`).
+const LONGEST: Duration = Duration::from_millis(200);
+
 /// ACK thinning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AckThinning {
     /// Of how many successive acknowledgements of new data one goes on.
     pub every: u32,
-    /// How long an acknowledgement waits at most for those that make it superfluous.
+    /// How long an acknowledgement waits at most for those that make it superfluous; at most 200 ms.
     pub delay: Duration,
 }
 
@@ -59,41 +65,20 @@ impl Scheme for AckThinning {
     }
 
     fn source(&self) -> &'static str {
-        "RFC 3449 section 5.2.2"
+        "RFC 3449 section 5.2.1"
     }
 
     fn faults(&self, _tcp: &Settings) -> Vec<(String, String)> {
         let every = (self.every < 2).then(|| ("every", format!("found {}, expected at least 2", self.every)));
-        let delay =
-            self.delay.is_zero().then(|| ("delay", String::from("found 0 s, expected more than zero")));
+        let delay = match self.delay {
+            Duration::ZERO => Some(String::from("found 0 s, expected more than zero")),
+            delay if delay > LONGEST => Some(format!(
+                "found {delay}, expected at most {LONGEST}: senders of Linux would time out while ACKs wait"
+            )),
+            _ => None,
+        };
+        let delay = delay.map(|fault| ("delay", fault));
         every.into_iter().chain(delay).map(|(key, fault)| (String::from(key), fault)).collect()
-    }
-
-    fn deployment(&self) -> Option<Deployment> {
-        Some(Deployment {
-            place: "device before the uplink",
-            products: Some(Products {
-                names: "lasthop gateway",
-                owner: "a Linux box between the hosts and the last hop, such as your router",
-                commands: &[
-                    "cat > gateway.toml <<'END'",
-                    "[gateway]",
-                    "radio = [\"RADIO\"]",
-                    "scheme = \"ack-thinning\"",
-                    "unhelped = \"10%\"",
-                    "",
-                    "[scheme.ack-thinning]",
-                    "every = {every}",
-                    "END",
-                    "lasthop gateway check gateway.toml",
-                    "lasthop gateway run gateway.toml",
-                ],
-                note: "RADIO is the interface that faces the last hop, with Ethernet frames; `lasthop gateway report` then shows \
-                       what it gains over the tenth of the flows that it leaves alone",
-            }),
-            cost: "larger bursts of data, and nothing on links whose uplink is not the bottleneck of downloads",
-            variants: &[&[("every", "4")]],
-        })
     }
 
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
@@ -140,12 +125,6 @@ struct Thinner {
     omitted: u64,
 }
 
-/// Whether a segment tells nothing but how far data have arrived.
-fn is_plain(segment: &Segment) -> bool {
-    let has_options = !segment.sack.is_empty() || segment.sack.ecn_counters().is_some();
-    segment.len == 0 && segment.flags == Flags::ACK && !has_options
-}
-
 impl Thinner {
     fn new(scheme: &AckThinning) -> Thinner {
         let AckThinning { every, delay } = *scheme;
@@ -156,7 +135,8 @@ impl Thinner {
     /// Until when an acknowledgement waits; `None` if it goes on. One that was held goes on before it, unless it is superseded.
     fn on_ack(&mut self, now: Time, connection: Connection, segment: &Segment, out: &mut Out) -> Option<Time> {
         let known = self.rows.find(now, connection).filter(|slot| !self.rows[*slot].is_outdated(segment));
-        let is_new = known.is_some_and(|slot| segment.ack > self.rows[slot].ack) && is_plain(segment);
+        let is_new = known.is_some_and(|slot| segment.ack > self.rows[slot].ack);
+        let is_new = is_new && segment.is_pure_ack() && segment.sack.is_empty();
         let slot = self.rows.find_or_add(now, connection, segment);
         let held = self.held.take(self.rows[slot].until, connection);
         let (every, delay, holds) = (self.every, self.delay, !held.is_empty());

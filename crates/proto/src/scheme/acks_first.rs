@@ -4,7 +4,7 @@
 //! download then does not wait for the ACKs that are stuck behind an upload on a slow uplink. Agents give these ACKs the code
 //! point of expedited forwarding, unless they have one of their own, and a priority queue serves that first.
 //! **Source.** Balakrishnan, Padmanabhan and Katz, "The effects of asymmetry on TCP performance", MobiCom 1997; RFC 3449 section
-//! 5.4.1 summarises it.
+//! 5.4.2 summarises it.
 //! **Parameters.** None.
 //! **Differences from the source.** Other expedited packets, such as Snoop's retransmissions, share the queue of the ACKs. An ACK
 //! that waits does not give way to a newer one of its connection; that is another remedy of the source, ACK filtering. The code
@@ -34,7 +34,7 @@ impl Scheme for AcksFirst {
     }
 
     fn source(&self) -> &'static str {
-        "Balakrishnan, Padmanabhan and Katz 1997, RFC 3449 section 5.4.1"
+        "Balakrishnan, Padmanabhan and Katz 1997, RFC 3449 section 5.4.2"
     }
 
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {

@@ -9,18 +9,25 @@
 //! summarises it.
 //! **Parameters.** `delay`: delay of the third and later duplicates of a run. It should be long enough for
 //! the link to deliver the missing packet; the authors give no rule. 100 ms covers several attempts in a
-//! wireless LAN. `agent`: an agent at base stations delays duplicates in place of the receiver, for hosts that cannot be changed.
+//! wireless LAN. `agent`: an agent at base stations delays duplicates in place of the receiver, for hosts that cannot be changed; its
+//! `delay` is at most 1 s, the lower bound of the retransmission timeout in RFC 6298.
 //! **Differences from the paper.** None without `agent`. The agent tells duplicates by RFC 5681, or by SACK blocks, and delays those of
-//! both directions; what it suppresses beside duplicates, such as blocks, later acknowledgements tell again.
+//! both directions; what it suppresses beside duplicates, such as blocks, later acknowledgements tell again. Those with marks or
+//! options that it does not know pass at once; under AccECN nearly all ACKs carry counts of marks, so that nothing is delayed. What a
+//! host sends behind a delayed duplicate, such as data, releases those before it, and ends the delay.
 
 mod agent;
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 use lasthop_base::{Duration, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ArqUse, Installer, Scheme};
-use crate::tcp::{AckResponse, Action, Receiver, ReceiverReaction, Segment, SeqNum};
+use crate::tcp::{AckResponse, Action, Receiver, ReceiverReaction, Segment, SeqNum, Settings};
 
 /// Number of duplicates of a run that are sent immediately.
 const AT_ONCE: u32 = 2;
@@ -29,7 +36,7 @@ const AT_ONCE: u32 = 2;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DelayedDupacks {
-    /// Delay of the third and later consecutive duplicate acknowledgements at the receiver.
+    /// Delay of the third and later consecutive duplicate acknowledgements; with `agent`, at most 1 s.
     pub delay: Duration,
     /// Whether agents at base stations delay them instead, in both directions, and receivers stay as they are.
     pub agent: bool,
@@ -47,11 +54,24 @@ impl Scheme for DelayedDupacks {
     }
 
     fn summary(&self) -> &'static str {
-        "the receiver delays the third and later duplicate ACKs, to give the link time to retransmit"
+        if self.agent {
+            "the base station delays the third and later duplicate ACKs, to give the link time to retransmit"
+        } else {
+            "the receiver delays the third and later duplicate ACKs, to give the link time to retransmit"
+        }
     }
 
     fn source(&self) -> &'static str {
         "TR 99-003, RFC 2757 section 4.8"
+    }
+
+    fn faults(&self, _tcp: &Settings) -> Vec<(String, String)> {
+        let is_long = self.agent && self.delay > agent::LONGEST;
+        let fault = is_long.then(|| {
+            let (found, most) = (self.delay, agent::LONGEST);
+            format!("found {found}, expected at most {most} with agent = true: senders would time out while duplicates wait")
+        });
+        fault.into_iter().map(|fault| (String::from("delay"), fault)).collect()
     }
 
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {

@@ -571,6 +571,7 @@ impl Receiver {
             flags,
             sack,
             timestamps: timestamps.then(|| Timestamps { value: timestamp(now), echo: self.ts_recent.echo() }),
+            has_unknown_options: false,
         };
         if self.reactions.is_empty() {
             self.emit(segment, out);

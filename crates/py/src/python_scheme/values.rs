@@ -153,7 +153,8 @@ impl PySegment {
     ) -> PyResult<PySegment> {
         let (seq, ack, sack) = (seq.number(), ack.number(), sack_blocks(sack)?);
         let timestamps = timestamps.map(self::timestamps);
-        Ok(PySegment(Segment { seq, ack, len, wnd, flags: Flags(flags), sack, timestamps }))
+        let flags = Flags(flags);
+        Ok(PySegment(Segment { seq, ack, len, wnd, flags, sack, timestamps, has_unknown_options: false }))
     }
 
     #[getter]
@@ -250,6 +251,7 @@ impl PySegment {
             flags: flags.map_or(old.flags, Flags),
             sack: reports,
             timestamps: timestamps.map(self::timestamps).or(old.timestamps),
+            has_unknown_options: old.has_unknown_options,
         }))
     }
 

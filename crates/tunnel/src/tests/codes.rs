@@ -83,3 +83,15 @@ fn blocks_of_long_ago_are_unknown() {
     }
     assert_eq!(left, 3);
 }
+
+/// A code without repair packets, as on a link that loses none, limits no batch.
+#[test]
+fn a_code_that_repairs_nothing_limits_no_batch() {
+    let scheme = PacketFec { k: 8, n: 11, ..PacketFec::default() };
+    let mut sender = FecSender::new(&scheme, super::settings(None).rate());
+    let most = [11, 9, 8].map(|n| {
+        sender.set_n(n);
+        sender.redundancy()
+    });
+    assert_eq!(most, [3, 1, usize::MAX]);
+}

@@ -43,7 +43,7 @@ impl Hash {
     }
 
     fn write_segment(&mut self, segment: &Segment) {
-        let Segment { seq, ack, len, wnd, flags, sack, timestamps } = segment;
+        let Segment { seq, ack, len, wnd, flags, sack, timestamps, has_unknown_options: _ } = segment;
         let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
         self.write(pair(seq.0, ack.0));
         self.write(pair(*len, *wnd));

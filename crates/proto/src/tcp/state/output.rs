@@ -322,6 +322,7 @@ impl SenderState {
             flags,
             sack: SackBlocks::default(),
             timestamps: timestamps.then(|| Timestamps { value, echo: self.ts_recent.echo() }),
+            has_unknown_options: false,
         };
         let size = self.header + option_bytes(&segment, &self.settings) + Bytes(u64::from(len));
         let dscp = if self.reactions.is_empty() { Dscp::DEFAULT } else { self.dscp(now, segment) };

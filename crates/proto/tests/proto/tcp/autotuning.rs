@@ -76,8 +76,8 @@ impl Host {
             len,
             wnd: 1000,
             flags,
-            sack: SackBlocks::default(),
             timestamps: self.receiver.settings().timestamps.then_some(Timestamps { value: 1, echo }),
+            ..Segment::default()
         };
         let (size, body) = (Bytes(u64::from(len) + 52), Body::Tcp(segment));
         let (dscp, ecn, handle) = (Dscp::DEFAULT, Ecn::NotEct, Handle::NONE);

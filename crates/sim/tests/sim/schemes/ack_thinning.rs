@@ -1,7 +1,9 @@
 //! ACK thinning: the agent by hand.
 
 use lasthop_proto::Port;
-use lasthop_proto::tcp::{Flags, SackBlock, Segment, SeqNum};
+use lasthop_proto::tcp::{Flags, Flavour, SackBlock, Segment, SeqNum};
+use lasthop_testing::dialogue::settings;
+use lasthop_testing::schemes::schemes_of;
 
 use super::middle::{Middle, ack_of, data_of};
 
@@ -12,8 +14,8 @@ fn agent() -> Middle {
     agent
 }
 
-/// Section 5.2.2: one of several goes on, and the last one after the delay, which begins with the first that waits.
-// Rule: Of `every` successive acknowledgements of new data one enters the link. [3449 5.2.2; ../scheme/ack_thinning.rs]
+/// Section 5.2.1: one of several goes on, and the last one after the delay, which begins with the first that waits.
+// Rule: Of `every` successive acknowledgements of new data one enters the link. [3449 5.2.1; ../scheme/ack_thinning.rs]
 #[test]
 fn one_of_several_goes_on() {
     let mut agent = agent();
@@ -45,6 +47,7 @@ fn all_else_passes_in_its_place() {
         ack_of(2000),
         ack_of(1500),
         with_block,
+        Segment { has_unknown_options: true, ..ack_of(9000) },
         flagged(Flags::ECE),
         flagged(Flags::FIN),
         flagged(Flags::SYN),
@@ -59,4 +62,19 @@ fn all_else_passes_in_its_place() {
     // Without an acknowledgement.
     let reset = Segment { flags: Flags::RST, ..Segment::default() };
     agent().holds(1, Port::WIRED, ack_of(2000)).passes(2, Port::WIRED, reset);
+}
+
+/// An ACK waits for less than the least timeout of Linux.
+// Rule: as one_of_several_goes_on
+#[test]
+fn delays_beyond_the_timeout_of_senders_are_refused() {
+    let tcp = settings(Flavour::Reno, 1);
+    for (delay, is_refused) in [("0 s", true), ("200 ms", false), ("201 ms", true)] {
+        let schemes = schemes_of(&format!("[ack-thinning]\ndelay = \"{delay}\""));
+        assert_eq!(
+            !schemes.get("ack-thinning").expect("a scheme").faults(&tcp).is_empty(),
+            is_refused,
+            "{delay}"
+        );
+    }
 }

@@ -82,6 +82,7 @@ fn random_tcp(random: &mut Stream) -> TcpHeader {
             flags,
             sack,
             timestamps,
+            has_unknown_options: false,
         },
         urgent_pointer: if flags.has(TcpHeader::URG) { word(random) as u16 } else { 0 },
         mss: option(random).then(|| word(random) as u16),
@@ -192,19 +193,22 @@ fn unknown_and_malformed_options_are_skipped() {
     let timestamps = Some(Timestamps { value: 1, echo: 2 });
     let after = |first: &[u8]| {
         let options: Vec<u8> = first.iter().chain(&TIMESTAMPS).copied().collect();
-        with_options(Flags::ACK, &options).segment.timestamps
+        let segment = with_options(Flags::ACK, &options).segment;
+        (segment.timestamps, segment.has_unknown_options)
     };
     for (first, expected) in [
-        (&[][..], timestamps),
-        (&[1, 1], timestamps),
-        (&[253, 4, b'L', b'H'], timestamps),
-        (&[8, 4, 0, 0], timestamps),
-        (&[2, 3, 0], timestamps),
+        (&[][..], (timestamps, false)),
+        (&[1, 1], (timestamps, false)),
+        (&[253, 4, b'L', b'H'], (timestamps, true)),
+        // MPTCP: DSS with DATA_FIN.
+        (&[30, 4, 0x20, 0x10], (timestamps, true)),
+        (&[8, 4, 0, 0], (timestamps, true)),
+        (&[2, 3, 0], (timestamps, true)),
         // Neither ends where another option can begin.
-        (&[253, 0], None),
-        (&[253, 1], None),
-        (&[253, 40], None),
-        (&[0], None),
+        (&[253, 0], (None, false)),
+        (&[253, 1], (None, false)),
+        (&[253, 40], (None, false)),
+        (&[0], (None, false)),
     ] {
         assert_eq!(after(first), expected, "{first:?}");
     }
@@ -384,6 +388,7 @@ fn edits_keep_checksums_right() {
             timestamps: was.timestamps.map(|_| timestamps),
             len: 4,
             sack: tcp.header.segment.sack,
+            has_unknown_options: false,
         };
         assert_eq!((tcp.header.segment, tcp.payload), (expected, &b"data"[..]));
     }
