@@ -138,14 +138,19 @@ impl Encoder {
             }
             Body::Notice(notice) => icmp(&ip, notice.code, &self.quote(&self.subject(packet, notice))?),
             Body::Datagram(_) | Body::Coded(_) => {
+                let ports = self.flow(packet).ports_of(packet);
+                let mut whole = None;
+                if let Some(contents) = &self.contents {
+                    // No datagram of QUIC may be fragmented (RFC 9000 section 14).
+                    let ip = Ip { dont_fragment: true, ..ip };
+                    contents.read(packet.handle, |payload| whole = Some(write::udp(&ip, ports, payload)));
+                }
+                if let Some(whole) = whole {
+                    return Datagram::new(whole, 0);
+                }
                 // A packet of some old simulators is shorter than its headers.
                 let payload_len = (packet.size.0 as usize).saturating_sub(IPV4_HEADER + UDP_HEADER);
-                let ports = self.flow(packet).ports_of(packet);
-                let mut datagram = Datagram::new(write::udp_headers(&ip, ports, payload_len), payload_len)?;
-                if let Some(contents) = &self.contents {
-                    contents.read(packet.handle, |payload| datagram.bytes.extend_from_slice(payload));
-                }
-                Ok(datagram)
+                Datagram::new(write::udp_headers(&ip, ports, payload_len), payload_len)
             }
         }
     }
@@ -220,7 +225,7 @@ fn icmp(ip: &Ip, code: NoticeCode, quote: &[u8]) -> io::Result<Datagram> {
     Datagram::new(write::icmp(ip, code, 0, quote), 0)
 }
 
-/// Any datagram may be fragmented, so the identification counts up.
+/// A datagram may be fragmented unless it is of QUIC, so the identification counts up.
 fn ip(src: Ipv4Addr, dst: Ipv4Addr, identification: u16) -> Ip {
     Ip {
         src: src.into(),

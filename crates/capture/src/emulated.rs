@@ -9,7 +9,6 @@ use lasthop_base::Time;
 use lasthop_proto::{ComponentId, DropReason, Dscp, Ecn, NoticeCode};
 use lasthop_wire::{Ip, IpPacket, LinkType, write};
 
-use crate::MAX_PACKETS;
 use crate::writer::{Interface, Record, Writer};
 
 /// LINKTYPE of Ethernet.
@@ -57,7 +56,7 @@ impl EndCapture {
     /// Records a frame that this end sent or received.
     ///
     /// # Errors
-    /// If the file cannot be written, or has [`MAX_PACKETS`] already.
+    /// If the file cannot be written, or has [`MAX_PACKETS`](crate::MAX_PACKETS) or [`MAX_BYTES`](crate::MAX_BYTES) already.
     pub fn cross(&mut self, now: Time, frame: &[u8]) -> io::Result<()> {
         self.record(END, now, frame, None)
     }
@@ -125,9 +124,9 @@ impl EndCapture {
         bytes: &[u8],
         comment: Option<String>,
     ) -> io::Result<()> {
-        if self.file.records() == MAX_PACKETS {
+        if let Some(limit) = self.file.limit() {
             return Err(io::Error::other(format!(
-                "the capture has more than {MAX_PACKETS} packets; emulate without it, or for a shorter time"
+                "the capture has reached its limit of {limit}; emulate without it, or for a shorter time"
             )));
         }
         let original_len = bytes.len() as u32;

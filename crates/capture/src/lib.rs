@@ -22,5 +22,9 @@ pub use file::ReadError;
 pub use packets::Packets;
 pub use simulated::{CapturePoint, CapturedPart, MAX_FURTHER_PARTS, RunCapture};
 
-/// Limit of packets in a capture, written or read: about half a gigabyte.
+/// Limit of packets in a capture, written or read.
 pub const MAX_PACKETS: usize = 4_000_000;
+
+/// Limit of the captured bytes of the packets in a file that is written. [`MAX_PACKETS`] headers are a sixth of it, as many whole
+/// packets three times as much.
+pub const MAX_BYTES: u64 = 2_000_000_000;

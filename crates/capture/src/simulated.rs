@@ -73,8 +73,8 @@ pub struct CapturedPart {
 /// Wireshark from merging them, each further part has its own interface and addresses: in part *p*, counted
 /// from 0, host *n* has the address 10.2*p*.0.*n* + 1.
 ///
-/// Of TCP and of other traffic, only headers are stored, and payloads as lengths, to keep files small; of QUIC, the datagrams as
-/// they are. Lengths are those of the encoded
+/// Of TCP and of other traffic, only headers are stored, and payloads as lengths, to keep files small; of QUIC, the whole
+/// datagrams, not to be fragmented. Lengths are those of the encoded
 /// headers, even where [`Packet::size`] counts headers differently, as some old simulators do.
 ///
 /// Host *n* has the address 10.0.0.*n* + 1. In flow *f*, the host that sends first uses port 49152 + *f* and
@@ -151,9 +151,10 @@ impl<W: Write> RunCapture<W> {
         Ok(RunCapture { file, encoder, wires, losses, parts, failure: None })
     }
 
-    /// Number of packets and losses recorded so far.
-    pub fn records(&self) -> usize {
-        self.file.records()
+    /// The limit that the file has reached, [`MAX_PACKETS`](crate::MAX_PACKETS) or [`MAX_BYTES`](crate::MAX_BYTES) with its unit, if
+    /// it has reached one. Packets are recorded nonetheless.
+    pub fn limit(&self) -> Option<String> {
+        self.file.limit()
     }
 
     /// Whether an error has occurred: nothing more is written, and [`finish`](RunCapture::finish) returns it.

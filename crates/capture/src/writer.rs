@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use lasthop_base::Time;
 
 use crate::file::block;
+use crate::{MAX_BYTES, MAX_PACKETS};
 
 /// An interface of a file: a capture point.
 pub(crate) struct Interface<'a> {
@@ -35,6 +36,8 @@ pub(crate) struct Writer<W: Write> {
     /// Buffer for one block, so that `out` gets it in one piece.
     block: Vec<u8>,
     records: usize,
+    /// Captured bytes of all packets.
+    bytes: u64,
 }
 
 /// Codes of options (sections 3.5, 4.1 and 4.2).
@@ -52,7 +55,7 @@ const NANOSECONDS: u8 = 9;
 impl<W: Write> Writer<W> {
     /// Starts a file.
     pub(crate) fn new(out: W, interfaces: &[Interface<'_>]) -> io::Result<Writer<W>> {
-        let mut writer = Writer { out, block: Vec::new(), records: 0 };
+        let mut writer = Writer { out, block: Vec::new(), records: 0, bytes: 0 };
         writer.begin(block::SECTION);
         writer.words(&[block::BYTE_ORDER, 0x0000_0001, u32::MAX, u32::MAX]);
         writer.option(option::USER_APPLICATION, concat!("Lasthop ", env!("CARGO_PKG_VERSION")).as_bytes());
@@ -70,13 +73,18 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Number of packets written so far.
-    pub(crate) fn records(&self) -> usize {
-        self.records
+    /// The limit that the file has reached, as a text, if it has reached one.
+    pub(crate) fn limit(&self) -> Option<String> {
+        if self.records >= MAX_PACKETS {
+            Some(format!("{MAX_PACKETS} packets"))
+        } else {
+            (self.bytes >= MAX_BYTES).then(|| format!("{MAX_BYTES} bytes of packets"))
+        }
     }
 
     pub(crate) fn packet(&mut self, record: &Record<'_>) -> io::Result<()> {
         self.records += 1;
+        self.bytes += record.bytes.len() as u64;
         let ticks = record.time.as_nanos();
         let len = record.bytes.len() as u32;
         self.begin(block::ENHANCED_PACKET);
@@ -121,5 +129,26 @@ impl<W: Write> Writer<W> {
     fn padded(&mut self, bytes: &[u8]) {
         self.block.extend_from_slice(bytes);
         self.block.resize(self.block.len().next_multiple_of(4), 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_and_their_bytes_are_limited() {
+        let mut writer = Writer::new(io::sink(), &[]).expect("it takes everything");
+        let record =
+            Record { interface: 0, time: Time::ZERO, original_len: 1_500, bytes: &[0; 1_500], comment: None };
+        writer.bytes = MAX_BYTES - 3_000;
+        for expected in [None, Some("2000000000 bytes of packets")] {
+            writer.packet(&record).expect("it takes everything");
+            assert_eq!(writer.limit().as_deref(), expected);
+        }
+        (writer.records, writer.bytes) = (MAX_PACKETS - 1, 0);
+        assert_eq!(writer.limit(), None);
+        writer.packet(&record).expect("it takes everything");
+        assert_eq!(writer.limit().as_deref(), Some("4000000 packets"));
     }
 }

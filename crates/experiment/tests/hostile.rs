@@ -823,7 +823,7 @@ fn the_number_of_captured_packets_is_bounded() {
     let Err(error) = scenario.run("basic", 1, 0, observe) else { panic!("it is too much") };
     let error = error.to_string();
     let reason = error.split_once(" s the capture of this run ").expect("it says when").1;
-    assert!(reason.starts_with("has more than 4000000 packets; lower the limit or"), "{reason}");
+    assert!(reason.starts_with("has reached its limit of 4000000 packets; lower the limit or"), "{reason}");
 }
 
 /// A capture that cannot be continued ends an unbounded run.

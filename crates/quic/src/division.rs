@@ -57,8 +57,11 @@ struct State {
     /// The shortest round trip to the peer.
     whole: Option<Duration>,
     app_limited: bool,
-    /// Whether what was sent last has filled the window, so that the application is not what limits.
+    /// Whether what was sent since has filled the window, so that the application is not what limits. Whether quinn's pacer limits is
+    /// known only from acknowledgements by the peer.
     is_full: bool,
+    /// The size of the largest packets.
+    mtu: u64,
     /// As quinn counts it.
     in_flight: u64,
     /// The shortest time from a packet's departure to the report of its arrival, as a round trip to the agent.
@@ -194,8 +197,8 @@ impl Division {
         let state = &mut *self.state();
         state.in_flight += bytes;
         if let Some(inner) = &state.inner {
-            // quinn sends no packet that reaches the window.
-            state.is_full = state.in_flight + bytes >= inner.window().saturating_add(state.quacked.total);
+            // quinn sends nothing when a packet of the largest size would reach the window.
+            state.is_full = state.in_flight + state.mtu >= inner.window().saturating_add(state.quacked.total);
         }
         match state.batches.back_mut().filter(|last| last.sent == now) {
             Some(last) => last.bytes += bytes,
@@ -253,7 +256,8 @@ impl ControllerFactory for Dividing {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
         let inner = Arc::clone(&self.control).build(now, current_mtu);
         let near = self.division.state().near;
-        *self.division.state() = State { inner: Some(inner), near, ..State::default() };
+        *self.division.state() =
+            State { inner: Some(inner), near, mtu: current_mtu.into(), ..State::default() };
         Box::new(Divided(Arc::clone(&self.division)))
     }
 }
@@ -295,6 +299,8 @@ impl Controller for Divided {
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
         let mut state = self.0.state();
         (state.in_flight, state.app_limited) = (in_flight, app_limited);
+        // The window was full, and the application has had nothing more to send since.
+        state.is_full &= !app_limited;
         let excess = state.quacked.total.saturating_sub(in_flight);
         state.quacked.remove(now, excess);
         let left = in_flight - state.quacked.total;
@@ -318,6 +324,7 @@ impl Controller for Divided {
     }
 
     fn on_mtu_update(&mut self, new_mtu: u16) {
+        self.0.state().mtu = new_mtu.into();
         self.change(|inner| inner.on_mtu_update(new_mtu));
     }
 
@@ -457,6 +464,28 @@ mod tests {
         let before = controller.window();
         controller.on_congestion_event(at(350), at(305), false, 2_000);
         assert!(controller.window() < before * 3 / 4, "{} of {before}", controller.window());
+    }
+
+    /// The window is full when a whole packet would reach it, and until quinn says that the application limits.
+    #[test]
+    fn the_application_does_not_limit_while_the_window_is_full() {
+        let (division, mut controller, at) = divided();
+        let is_full = || division.state().is_full;
+        (0..8).for_each(|sent| division.on_sent(at(sent), 1_000));
+        assert!(!is_full());
+        division.on_sent(at(8), 999);
+        assert!(!is_full());
+        division.on_sent(at(9), 100);
+        assert!(is_full(), "another 1000 bytes would reach it");
+        controller.on_end_acks(at(60), 9_000, false, None);
+        assert!(is_full());
+        controller.on_end_acks(at(61), 9_000, true, None);
+        assert!(!is_full());
+        controller.on_mtu_update(1_200);
+        let room = controller.window() - 1_200;
+        controller.on_end_acks(at(62), room - 100, true, None);
+        division.on_sent(at(62), 100);
+        assert!(is_full(), "another 1200 bytes would reach it");
     }
 
     /// What reports acknowledge makes room until quinn hears of it, or of its loss, and no longer than it is in flight.

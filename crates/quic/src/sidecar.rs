@@ -76,6 +76,11 @@ impl Below {
         }
         self.reports += 1;
         let instant = clock::instant(now);
+        // First, since the answer to a loss depends on the shortest delay.
+        let arrived = fates.iter().filter(|(_, fate)| matches!(fate, Fate::Arrived));
+        for (_, left) in arrived.filter_map(|(packet, _)| number_of(packet)) {
+            self.division.on_report_delay(now.since(left));
+        }
         for (packet, fate) in fates {
             let Some((number, left)) = number_of(&packet) else { continue };
             // Of those that left earlier, nothing will be told.
@@ -88,7 +93,6 @@ impl Below {
             let first = clock::instant(kept.first);
             match fate {
                 Fate::Arrived => {
-                    self.division.on_report_delay(now.since(left));
                     // quinn may have declared lost, and sent again, what left for a second time.
                     if self.sidecar.moves_window() && kept.first == left {
                         self.division.on_arrived(instant, first, bytes);

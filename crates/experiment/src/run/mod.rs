@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use lasthop_base::{Bytes, Streams, Time};
-use lasthop_capture::{CapturePoint, CapturedPart, MAX_FURTHER_PARTS, MAX_PACKETS, RunCapture};
+use lasthop_capture::{CapturePoint, CapturedPart, MAX_FURTHER_PARTS, RunCapture};
 use lasthop_link::queue::Waits;
 use lasthop_proto::scheme::{Combination, LinkEnd};
 use lasthop_proto::{ComponentId, FlowId, HostId};
@@ -383,8 +383,8 @@ impl Setup<'_> {
                 if capture.has_failed() {
                     // `finish` returns the reason.
                     return Err(RunError::Stopped);
-                } else if capture.records() > MAX_PACKETS {
-                    return Err(self.overcaptured(now));
+                } else if let Some(limit) = capture.limit() {
+                    return Err(self.overcaptured(now, &limit));
                 }
             }
             check_progress(keep_going, now)
@@ -536,10 +536,10 @@ impl Setup<'_> {
         RunError::Scenario(self.scenario.error(ErrorKind::Limit, message))
     }
 
-    /// The error for a run whose capture exceeds its limit at `now`.
-    fn overcaptured(&self, now: Time) -> RunError {
+    /// The error for a run whose capture has reached its `limit` at `now`.
+    fn overcaptured(&self, now: Time, limit: &str) -> RunError {
         let message = format!(
-            "after {now} the capture of this run has more than {MAX_PACKETS} packets; lower the limit \
+            "after {now} the capture of this run has reached its limit of {limit}; lower the limit \
              or the size of transfers, or run without a capture"
         );
         RunError::Scenario(self.scenario.error(ErrorKind::Limit, message))

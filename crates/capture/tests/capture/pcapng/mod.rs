@@ -8,11 +8,13 @@ mod wireshark;
 use std::io::{self, Write};
 
 use etherparse::checksum::Sum16BitWords;
-use etherparse::{IpNumber, Ipv4Header, TcpOptionElement};
+use etherparse::{IpNumber, Ipv4Header, TcpOptionElement, UdpHeader};
+use lasthop_base::Time;
 use lasthop_capture::{CapturePoint, RunCapture};
+use lasthop_proto::stack::Contents as _;
 use lasthop_proto::tcp::{Flags, Segment, SeqNum, Timestamps};
 use lasthop_proto::{DropReason, Dscp, Ecn, FlowId, Packet};
-use lasthop_sim::WireId;
+use lasthop_sim::{Contents, WireId};
 
 use crate::pcapng::reader::options;
 use crate::pcapng::run::{
@@ -152,6 +154,28 @@ fn a_datagram_of_background_traffic_is_udp() {
         assert_eq!((record.interface, record.comment.as_deref()), (0, None));
     }
     assert_eq!(file.records[2].tcp().0.source_port, 49_155);
+}
+
+/// A datagram with contents is captured whole, and one without as its headers.
+#[test]
+fn contents_are_captured_whole() {
+    let contents = Contents::default();
+    let payload: Vec<u8> = (0..=255).cycle().take(1_201).collect();
+    let tap = RunCapture::new(Vec::new(), at_sender(), Some(contents.clone())).expect("it takes a header");
+    let mut run = Run { tap, now: Time::ZERO };
+    let whole = Packet { handle: contents.put(&payload), ..datagram(0, 1_229) };
+    run.cross(LEAVING, whole).cross(LEAVING, datagram(1, 100)).lose(whole, DropReason::Corrupted);
+    let file = run.read_back();
+    assert!(file.interfaces.iter().all(|interface| interface.snap_len == 65_535));
+    let [first, second, lost] = &file.records[..] else { panic!("three") };
+    let (ip, rest) = first.ip();
+    let (udp, rest) = UdpHeader::from_slice(rest).unwrap();
+    assert_eq!((rest, first.captured.len(), first.original_len), (&payload[..], 1_229, 1_229));
+    assert_eq!((udp.length, ip.dont_fragment), (1_209, true));
+    assert_eq!(udp.checksum, udp.calc_checksum_ipv4(&ip, &payload).unwrap());
+    assert_eq!((second.captured.len(), second.original_len, second.udp().length), (28, 100, 80));
+    assert!(!second.ip().0.dont_fragment);
+    assert_eq!(lost.icmp().2, &first.captured[20..28]);
 }
 
 #[test]

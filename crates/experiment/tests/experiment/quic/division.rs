@@ -117,6 +117,7 @@ fn readers_are_counted() {
         found["undecodable_quacks"] > 10 && found["undecodable_quacks"] < found["quacks_read"],
         "{found:?}"
     );
+    assert!(!found.contains_key("given_up_packets"), "{found:?}");
 }
 
 #[test]

@@ -394,7 +394,7 @@ impl Agent {
     fn on_quack(&mut self, now: Time, number: u32, packet: &Packet, out: &mut Out) {
         let Some(place) = self.under_way.iter().position(|quack| quack.number == number) else { return };
         let quack = self.under_way[place];
-        // The link keeps the order of quACKs, so earlier ones of the same host were lost.
+        // Earlier ones of the same host are lost or out of date.
         let mut index = 0;
         self.under_way.retain(|other| {
             index += 1;
@@ -496,7 +496,7 @@ impl Component for Agent {
         tally.total("quacks_sent", self.quacks_sent);
         if self.scheme.reader == QuackReader::Link {
             let kept = [self.repairers.cached(), self.repairers.cached_peak()];
-            self.counters.count(self.repairs.values().sum(), kept, tally);
+            self.counters.count(self.repairs.values().sum(), kept, true, tally);
         }
     }
 }

@@ -108,7 +108,7 @@ impl Sidecar for Reader {
             return false;
         };
         let quack = self.under_way[place];
-        // The path keeps the order of quACKs, so earlier ones were lost.
+        // Earlier ones are lost or out of date.
         self.under_way.drain(..=place);
         self.read(&quack, fates)
     }
@@ -131,6 +131,6 @@ impl Sidecar for Reader {
 
     fn count(&self, repairs: u64, tally: &mut dyn Tally) {
         let kept = [self.in_flight.len(), self.in_flight_peak];
-        self.counters.count(repairs, kept, tally);
+        self.counters.count(repairs, kept, false, tally);
     }
 }

@@ -68,13 +68,15 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    /// Reports them, with the number of repairs, of packets kept, and their peak.
-    pub(super) fn count(&self, repairs: u64, kept: [usize; 2], tally: &mut dyn Tally) {
+    /// Reports them, with the number of repairs, of packets kept, and their peak. Only an end that `gives_up` repairing counts that.
+    pub(super) fn count(&self, repairs: u64, kept: [usize; 2], gives_up: bool, tally: &mut dyn Tally) {
         tally.total("quacks_read", self.quacks_read);
         tally.total("unread_quacks", self.unread);
         tally.total("undecodable_quacks", self.undecodable);
         tally.total("repairs", repairs);
-        tally.total("given_up_packets", self.given_up);
+        if gives_up {
+            tally.total("given_up_packets", self.given_up);
+        }
         tally.total("ambiguous_packets", self.ambiguous);
         tally.total("pushed_out_packets", self.pushed_out);
         tally.level("kept_packets", kept[0] as u64);
