@@ -2,7 +2,7 @@
 
 use lasthop_base::{Bytes, Duration, Stream, Streams, Time};
 use lasthop_proto::tcp::{
-    Connection, Flags, Flavour, Profile, Receiver, SackBlocks, Segment, SeqNum, Settings, Timestamps,
+    Connection, Flags, Flavour, Profile, Receiver, Segment, SeqNum, Settings, Timestamps,
 };
 use lasthop_proto::{Body, Component, Dscp, Ecn, Effect, Handle, Out, Packet, Port};
 
