@@ -203,7 +203,7 @@ def test_an_interrupted_study_keeps_its_runs_and_says_how_to_resume(here: Path) 
     began = time.monotonic()
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=10)
-    assert time.monotonic() - began < 1.0
+    assert time.monotonic() - began < 5.0
     assert (process.returncode, out) == (130, "")
     stopped = re.match(
         r"stopped; ([\d,]+) runs are kept in sweep\.study/study\.sqlite\. To resume:\n  (.*)\n", err
