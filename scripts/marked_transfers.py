@@ -1,16 +1,18 @@
 """Time short transfers whose server marks what matters, for `protect = "marked"` of selective FEC.
 
 `python scripts/marked_transfers.py serve none|selective|all` serves a file of ten segments to each
-connection. It marks none; the SYN, the first three and the last three, as in the paper; or all of them.
-`python scripts/marked_transfers.py get HOST COUNT` fetches the file and prints the mean time. Both run at the
-ends of `lasthop emulate`, so they need the standard library alone.
+connection. It marks nothing; the SYN's answer, the first three and the last three, as in the paper; or all of
+them. `python scripts/marked_transfers.py get HOST COUNT` fetches the file and prints the mean time. Both run
+at the ends of `lasthop emulate`, so they need the standard library alone. A client that resets ends its own
+transfer only.
 """
 
 from __future__ import annotations
 
+import argparse
+import contextlib
 import socket
 import statistics
-import sys
 import time
 
 PORT = 5201
@@ -31,7 +33,7 @@ def serve(protect: str) -> None:
         _mark(listener, protect != "none")
         while True:
             peer, _ = listener.accept()
-            with peer:
+            with peer, contextlib.suppress(ConnectionError):
                 for number in range(SEGMENTS):
                     is_end = not ENDS <= number < SEGMENTS - ENDS
                     _mark(peer, protect == "all" or (protect == "selective" and is_end))
@@ -53,10 +55,16 @@ def get(host: str, count: int) -> None:
 
 
 if __name__ == "__main__":
-    match sys.argv[1:]:
-        case ["serve", protect]:
-            serve(protect)
-        case ["get", host, count]:
-            get(host, int(count))
-        case _:
-            sys.exit(__doc__)
+    parser = argparse.ArgumentParser(description=__doc__)
+    roles = parser.add_subparsers(dest="role", required=True)
+    roles.add_parser("serve").add_argument("protect", choices=("none", "selective", "all"))
+    client = roles.add_parser("get")
+    client.add_argument("host")
+    client.add_argument("count", type=int, help="at least 2, for an interval")
+    options = parser.parse_args()
+    if options.role == "serve":
+        serve(options.protect)
+    elif options.count < 2:
+        client.error(f"argument count: found {options.count}, expected at least 2 transfers")
+    else:
+        get(options.host, options.count)

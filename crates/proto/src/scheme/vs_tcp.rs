@@ -291,6 +291,9 @@ impl Scheme for VsTcp {
             size: self.initial_size.0 as f64,
             packets: None,
             outcomes: Outcomes::of(self),
+            sent: VecDeque::new(),
+            counted: None,
+            repairs: false,
         });
     }
 }
@@ -304,10 +307,21 @@ struct SizeController {
     /// Packets in a window that is counted in packets.
     packets: Option<u32>,
     outcomes: Outcomes,
+    /// Segments in flight without a split, first and one past the last sequence number.
+    sent: VecDeque<(SeqNum, SeqNum)>,
+    /// The end of the last hole without a split that was counted, until it is acknowledged.
+    counted: Option<SeqNum>,
+    /// Whether the sender's size is that of a lost segment, for its repair.
+    repairs: bool,
 }
 
 impl SizeController {
     fn note(&mut self, lost: bool, sender: &mut SenderState) {
+        self.count(lost, sender);
+        self.apply(sender);
+    }
+
+    fn count(&mut self, lost: bool, sender: &SenderState) {
         match self.scheme.method {
             Method::Halve if lost => self.halve(),
             Method::Halve => self.grow(sender),
@@ -323,7 +337,19 @@ impl SizeController {
                 }
             }
         }
-        self.apply(sender);
+    }
+
+    /// A hole that another scheme ascribes to the link counts once. Its repair has the size of the lost segment: the
+    /// acknowledgement of a smaller one would end Reno's recovery, and leave the rest to a timeout.
+    fn note_hole(&mut self, seq: SeqNum, sender: &mut SenderState) {
+        let lost = self.sent.iter().find(|(start, end)| *start <= seq && seq < *end);
+        let (_, end) = *lost.unwrap_or(&(seq, seq + sender.mss()));
+        if self.counted.is_none_or(|counted| counted <= seq) {
+            self.count(true, sender);
+            self.counted = Some(end);
+        }
+        sender.set_mss(end - seq);
+        self.repairs = true;
     }
 
     fn counts_duplicates(&self) -> bool {
@@ -345,7 +371,11 @@ impl SizeController {
     fn apply(&mut self, sender: &mut SenderState) {
         let VsTcp { smallest_size, largest_size, .. } = self.scheme;
         self.size = self.size.clamp(smallest_size.0 as f64, largest_size.0 as f64);
-        let mss = ((self.size / GRAIN) as u32) * GRAIN as u32;
+        let mut mss = ((self.size / GRAIN) as u32) * GRAIN as u32;
+        if !self.scheme.split {
+            // The part of another scheme's split may have smaller packets than the flow.
+            mss = mss.min(sender.settings().mss());
+        }
         sender.set_mss(mss);
         if let Some(packets) = self.packets {
             sender.set_window(packets * mss);
@@ -362,7 +392,25 @@ impl Reaction for SizeController {
         self.apply(sender);
     }
 
+    fn on_sent(&mut self, _now: Time, start: SeqNum, end: SeqNum, again: bool) {
+        if self.scheme.split {
+            return;
+        }
+        if again {
+            self.sent.retain(|(from, to)| *to <= start || *from >= end);
+        }
+        let place = if again { self.sent.partition_point(|(from, _)| *from < start) } else { self.sent.len() };
+        self.sent.insert(place, (start, end));
+    }
+
     fn on_segment(&mut self, _now: Time, segment: &Segment, sender: &mut SenderState) {
+        while self.sent.front().is_some_and(|(_, end)| *end <= segment.ack) {
+            self.sent.pop_front();
+        }
+        self.counted = self.counted.filter(|end| *end > segment.ack);
+        if core::mem::take(&mut self.repairs) {
+            self.apply(sender);
+        }
         // The acknowledgement of a SYN does not count as a packet, and a lost SYN does not count as a loss.
         if segment.ack > sender.snd_una() && !segment.flags.has(Flags::SYN) {
             self.note(false, sender);
@@ -382,9 +430,16 @@ impl Reaction for SizeController {
         Response::Corruption
     }
 
-    fn on_judged(&mut self, _now: Time, _hole: Hole, response: Response, sender: &mut SenderState) {
-        if !self.scheme.split && response != Response::Congestion {
-            self.note(true, sender);
+    fn on_judged(&mut self, _now: Time, hole: Hole, response: Response, sender: &mut SenderState) {
+        if self.scheme.split || response == Response::Congestion {
+            return;
+        }
+        match hole.evidence {
+            // A queue marked it; the link lost nothing.
+            Evidence::Mark => (),
+            // Everything is sent again, in segments of the new size.
+            Evidence::Timeout => self.note(true, sender),
+            _ => self.note_hole(hole.seq, sender),
         }
     }
 

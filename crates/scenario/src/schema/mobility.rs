@@ -46,6 +46,8 @@ pub struct Mobility {
     pub gap: Duration,
     /// Whether the host hears all its base stations wherever it is, as routers of one wireless cell: a move then loses
     /// nothing, and changes only the way that packets take to and from the host. By default not, and not with a `gap`.
+    /// Each link keeps its own rate, queue, medium and losses, so that two routers have twice the air. Agents of schemes
+    /// at base stations, such as `forwarding`, `multicast`, `snoop`, `eln` and `nack`, follow the moves as in cells apart.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub overlap: bool,
     /// The names of the base stations, in order, such as `["BS2", "BS1"]`. The host starts at the first. By

@@ -289,7 +289,10 @@ CLAIMS: tuple[Claim, ...] = (
         statement="two mobiles over a stationary host: the problem is reduced to that of one mobile end",
         printed="-",
         experiment="stationary-host",
-        fails_if="the throughput is over a tenth below that of a mobile destination",
+        fails_if=(
+            "the throughput is over a tenth below that of a mobile destination; with the stationary host at "
+            "R2 or R3, 35 ms from its mobile, the shorter paths make this unlikely"
+        ),
         further=("rate",),
         evaluate=stationary_host,
     ),

@@ -29,7 +29,7 @@ MOBILES = (1, 2, 4, 8)
 """The numbers of mobile hosts that share the last hop."""
 
 STATIONARY = ("i-tcp@R2 + lhack", "i-tcp@R3 + lhack")
-"""Two mobile hosts with connections to a stationary one, next to the router of the first or of the second."""
+"""Two mobile hosts with connections to a stationary one at R2 or R3, 35 ms from its mobile."""
 
 TWO_ROUTERS: Settings = {
     "topology": {

@@ -95,7 +95,7 @@ PAPER = Paper(
             _BESIDES,
             {
                 f"sweep.{_CHANNEL}.fading_margin": SMALL[::2],
-                **_POLICIES,
+                f"sweep.{_PROTECT}": ["none", "selective"],
                 "sweep.transfer.size": [1400 * segments for segments in FILE_SIZES],
             },
             quick=100,

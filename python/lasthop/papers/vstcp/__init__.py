@@ -5,7 +5,6 @@ from lasthop.papers.vstcp.claims import CLAIMS
 from lasthop.papers.vstcp.figures import FIGURES
 from lasthop.papers.vstcp.network import (
     CHANNEL,
-    DISTINGUISHING,
     HEADER,
     PARAMETERS,
     RATES,
@@ -25,7 +24,6 @@ _RATE = {"channel": CHANNEL}
 # Six of these runs have the length of one run in the paper.
 _SHORT = {"limit": 300.0}
 _SHORTER = {"limit": 100.0}
-_SHORTEST = {"limit": 30.0}
 _METHOD_2 = {"scheme.vs-tcp.method": 2}
 _METHODS = {"sweep.scheme.vs-tcp.method": [1, 2]}
 _EXTREMES = swept((3.0, 11.0))
@@ -159,20 +157,6 @@ PAPER = Paper(
             _METHOD_2,
             {"sweep.scheme.vs-tcp.loss_rate": ["average", "low-pass"]},
             swept(RATES),
-        ),
-        # The control of the size in the link, and end to end beside segments of 512 B.
-        _experiment("frames", _RATE, 3, _GAINS, _SHORTEST, _schemes("vs-tcp", "rlp"), _EXTREMES),
-        _experiment("fixed", _RATE, 8, _GAINS, _SHORTER, _schemes(*DISTINGUISHING), _EXTREMES),
-        _experiment(
-            "end-to-end",
-            _RATE,
-            8,
-            _GAINS,
-            _SHORTER,
-            _schemes(*(f"{name} + vs-tcp" for name in DISTINGUISHING)),
-            _EXTREMES,
-            {"tcp.packet_size": 1024 + HEADER, "scheme.vs-tcp": {"split": False}},
-            fixed=("window", "window-counts", "recovery", "local-rto-min"),
         ),
         *(_variant(f"window-{packets}", "window", windows(packets)) for packets in (8, 10, 12)),
         _variant("selective", "recovery", SELECTIVE),

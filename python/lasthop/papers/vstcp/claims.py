@@ -20,9 +20,7 @@ from lasthop.papers.vstcp.findings import (
     VS_2,
     above_real,
     as_printed,
-    beside_frames,
     effects_of,
-    end_to_end,
     error_duration,
     gap_narrows,
     hundred_packets,
@@ -381,33 +379,6 @@ CLAIMS: tuple[Claim, ...] = (
         experiment="filter",
         fails_if="at a loss rate the filter gives over 5 % more throughput",
         evaluate=low_pass,
-    ),
-    CustomClaim(
-        id="end-to-end",
-        section="VI",
-        statement="the control of the size can be used with any scheme that distinguishes losses",
-        printed="-",
-        experiment="end-to-end",
-        fails_if="with ELN or lhacks it is not faster than segments of 512 B",
-        why=(
-            "the window of a source grows by segments, so small ones cost rate: with fixed segments of "
-            "128, 256 and 512 B ELN has 0.13, 0.18 and 0.24 Mb/s at 3 %"
-        ),
-        further=("fixed",),
-        evaluate=end_to_end,
-    ),
-    CustomClaim(
-        id="frames",
-        section="III-B",
-        statement="the transport layer controls the size better than a link layer with adaptive frames",
-        printed="-",
-        experiment="frames",
-        fails_if="plain TCP over such frames is as fast as VS-TCP",
-        why=(
-            "frames are retransmitted within 2 ms, in order, so TCP sees no loss; the reasons that the text "
-            "gives are several links, several connections and other hardware, which this path does not have"
-        ),
-        evaluate=beside_frames,
     ),
     CustomClaim(
         id="growth",

@@ -38,7 +38,7 @@ from lasthop.papers.vstcp.figures import (
     rates,
     sizes_sent,
 )
-from lasthop.papers.vstcp.network import CHANNEL, DISTINGUISHING, SIZES, TABLE_4
+from lasthop.papers.vstcp.network import CHANNEL, SIZES, TABLE_4
 
 FLAT = 0.01
 """The relative gain that another value may have over the "optimal" one: our margin."""
@@ -453,29 +453,3 @@ def as_printed(evidence: Evidence) -> Finding:
     region = above(0.0, "method 1 gains more than method 2 by the rules as printed")
     apart = difference(gains[printed, "1"], gains[printed, "2"])
     return Finding([Part(apart, region)], text, note)
-
-
-def end_to_end(evidence: Evidence) -> Finding:
-    """Compare the control of the size with fixed segments, each with a scheme that distinguishes losses."""
-    parts = []
-    for name in DISTINGUISHING:
-        for rate in rates(evidence, "end-to-end"):
-            over, under = (
-                (experiment, scheme, at_rate(evidence, experiment, rate))
-                for experiment, scheme in (("end-to-end", f"{name} + vs-tcp"), ("fixed", name))
-            )
-            gain = evidence.ratio("throughput_bps", over, under)
-            parts.append(Part(gain, above(), f"with {name} at {rate:g} %"))
-    text = ", ".join(f"{_percent(part.quantity)} {part.label}" for part in parts)
-    return Finding(parts, f"beside segments of 512 B {text}")
-
-
-def beside_frames(evidence: Evidence) -> Finding:
-    """Compare VS-TCP with frames of the link whose size follows the losses, under plain TCP."""
-    parts = []
-    for rate in rates(evidence, "frames"):
-        at = at_rate(evidence, "frames", rate)
-        gain = evidence.sweep("frames").ratio("throughput_bps", ("vs-tcp", at), ("rlp", at))
-        parts.append(Part(gain, above(), f"{rate:g} %"))
-    text = ", ".join(f"{_percent(part.quantity)} at {part.label}" for part in parts)
-    return Finding(parts, f"VS-TCP beside adaptive frames: {text}")

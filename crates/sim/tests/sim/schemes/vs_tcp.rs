@@ -418,25 +418,39 @@ fn a_window_below_one_packet_is_rejected_in_its_own_unit() {
 }
 
 /// Without a split, a loss counts that another scheme ascribes to the link: three marked duplicates of ELN halve the size and
-/// leave the window. Three unmarked ones are congestion, and leave the size to grow.
+/// leave the window. Three unmarked ones are congestion, and leave the size to grow. The lost segment is repaired whole, also
+/// if an earlier hole has halved the size, and each hole counts once, so that no timeout follows.
 // Rule: With `split = false`, losses that another scheme calls corruption control the size. [VI; ../scheme/vs_tcp.rs]
 #[test]
 fn end_to_end_another_scheme_tells_the_losses_of_the_link() {
     const ELN: Flags = Flags(0x200);
     let schemes = schemes("split = false\nlargest_size = \"512 B\"");
-    let settings = Settings { packet_size: Bytes(552), ..settings(Flavour::NewReno, 8) };
-    assert_eq!(schemes.vs_tcp.faults(&settings), []);
-    let combined = installed(&schemes, "eln + vs-tcp");
-    assert!(combined.split(&settings).is_none());
-    for (mark, size, window) in [(ELN, 256, 4096.0), (Flags::default(), 512, 2048.0)] {
+    for (flavour, mark) in
+        [(Flavour::NewReno, ELN), (Flavour::Reno, ELN), (Flavour::NewReno, Flags::default())]
+    {
+        let settings = Settings { packet_size: Bytes(552), ..settings(flavour, 8) };
+        assert_eq!(schemes.vs_tcp.faults(&settings), []);
+        let combined = installed(&schemes, "eln + vs-tcp");
+        assert!(combined.split(&settings).is_none());
         let mut tcp = Client::installed(&settings, None, combined.reactions());
         assert_eq!(tcp.sizes(), [512; 8]);
-        tcp.at(100);
-        for _ in 0..3 {
-            let segment = tcp.report(0, &[]);
-            tcp.receives(Segment { flags: segment.flags | mark, ..segment });
+        let mut duplicate = |ack: u32| {
+            let segment = tcp.report(ack, &[]);
+            tcp.at(100).receives(Segment { flags: segment.flags | mark, ..segment });
+            tcp.sizes().first().copied()
+        };
+        let (is_marked, repairs_more) = (mark == ELN, flavour == Flavour::NewReno);
+        assert_eq!([duplicate(0), duplicate(0), duplicate(0)], [None, None, Some(512)]);
+        // NewReno repairs the second hole at once: 256 B and a step are halved to 192 B, once for both acknowledgements.
+        if repairs_more {
+            assert_eq!(duplicate(512), Some(512));
+            duplicate(512);
         }
-        tcp.has_mss(size).losses(1).ssthresh(if mark == ELN { f64::INFINITY } else { window });
+        tcp.losses(1).ssthresh(if is_marked { f64::INFINITY } else { 2048.0 });
+        let size = [512, 256, 192][usize::from(is_marked) + usize::from(is_marked && repairs_more)];
+        let grown = 512.min(size + 128);
+        tcp.ack(4096).has_mss(grown).timeouts(0);
+        assert!(tcp.sizes().iter().all(|sent| *sent == grown));
     }
 }
 
