@@ -133,7 +133,13 @@ impl Thinner {
     }
 
     /// Until when an acknowledgement waits; `None` if it goes on. One that was held goes on before it, unless it is superseded.
-    fn on_ack(&mut self, now: Time, connection: Connection, segment: &Segment, out: &mut Out) -> Option<Time> {
+    fn on_ack(
+        &mut self,
+        now: Time,
+        connection: Connection,
+        segment: &Segment,
+        out: &mut Out,
+    ) -> Option<Time> {
         let known = self.rows.find(now, connection).filter(|slot| !self.rows[*slot].is_outdated(segment));
         let is_new = known.is_some_and(|slot| segment.ack > self.rows[slot].ack);
         let is_new = is_new && segment.is_pure_ack() && segment.sack.is_empty();

@@ -223,7 +223,8 @@ impl VsTcp {
         let most = Bytes(tcp.packet_size.0.saturating_sub(tcp.header.0));
         if self.largest_size > most {
             let found = self.largest_size;
-            let problem = format!("found {found}, expected at most {most}, the payload of a packet of the source");
+            let problem =
+                format!("found {found}, expected at most {most}, the payload of a packet of the source");
             faults.push((String::from("largest_size"), problem));
         }
         faults
@@ -399,7 +400,8 @@ impl Reaction for SizeController {
         if again {
             self.sent.retain(|(from, to)| *to <= start || *from >= end);
         }
-        let place = if again { self.sent.partition_point(|(from, _)| *from < start) } else { self.sent.len() };
+        let place =
+            if again { self.sent.partition_point(|(from, _)| *from < start) } else { self.sent.len() };
         self.sent.insert(place, (start, end));
     }
 

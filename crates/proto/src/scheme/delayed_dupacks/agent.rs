@@ -97,7 +97,13 @@ impl Agent {
 
     /// Until when an acknowledgement of data of `connection` is delayed; `None` if it passes. What was delayed before it is sent, or
     /// suppressed if it acknowledges more.
-    fn on_ack(&mut self, now: Time, connection: Connection, segment: &Segment, out: &mut Out) -> Option<Time> {
+    fn on_ack(
+        &mut self,
+        now: Time,
+        connection: Connection,
+        segment: &Segment,
+        out: &mut Out,
+    ) -> Option<Time> {
         let slot = self.rows.find(now, connection)?;
         let Row { sent, ack, until: before, .. } = self.rows[slot];
         if sent.is_far_from(segment.ack) {

@@ -7,8 +7,8 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use super::power_sums::{Code, Fate as Decoded, PowerSums};
-use super::{Sidekick, UNDER_WAY, agent_of, identifier, number_of};
 use super::repairer::Counters;
+use super::{Sidekick, UNDER_WAY, agent_of, identifier, number_of};
 use crate::component::{Quack, Signal, Tally};
 use crate::packet::{FlowId, Packet};
 use crate::scheme::{Directions, LinkEnd};
