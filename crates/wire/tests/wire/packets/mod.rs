@@ -388,7 +388,8 @@ fn edits_keep_checksums_right() {
             timestamps: was.timestamps.map(|_| timestamps),
             len: 4,
             sack: tcp.header.segment.sack,
-            has_unknown_options: false,
+            // Without the flag SYN, options of handshakes are.
+            has_unknown_options: tcp.header.segment.has_unknown_options,
         };
         assert_eq!((tcp.header.segment, tcp.payload), (expected, &b"data"[..]));
     }
