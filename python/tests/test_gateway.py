@@ -231,7 +231,7 @@ def test_packages_have_what_they_install(tmp_path: Path) -> None:
     shell = shutil.which("sh")
     assert shell is not None
     for how, expected in (("remove", ""), ("purge", "-rf /var/lib/lasthop\n")):
-        line = [shell, tree / "DEBIAN" / "postrm", how]
+        line = [shell, str(tree / "DEBIAN" / "postrm"), how]
         done = subprocess.run(line, env={"PATH": str(stubs)}, capture_output=True, text=True, check=True)
         assert done.stdout == expected
     unit = (tree / "usr/lib/systemd/system/lasthop-gateway.service").read_text()
