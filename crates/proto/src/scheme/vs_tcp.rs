@@ -349,7 +349,8 @@ impl SizeController {
             self.count(true, sender);
             self.counted = Some(end);
         }
-        sender.set_mss(end - seq);
+        // New data may leave before the next acknowledgement, in segments no smaller than usual.
+        sender.set_mss((end - seq).max(self.scheme.smallest_size.0 as u32));
         self.repairs = true;
     }
 

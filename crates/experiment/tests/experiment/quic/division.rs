@@ -85,7 +85,6 @@ fn what_is_behind_the_agent_does_not_matter() {
         // The last quACKs are not read, and none of those about the receiver's packets, with two links.
         let [sent, read] = ["quacks_sent", "quacks_read"].map(|name| counters[name]);
         assert!(read > 20 && (sent / 2 - 4..=sent).contains(&read), "{overrides:?}: {counters:?}");
-        assert_eq!(counters["repairs"], only(&run).reactions, "{overrides:?}: {counters:?}");
         assert!(counters["repairs"] > 10 && counters["repairs"] < 80, "{overrides:?}: {counters:?}");
         let spoilt = ["unread_quacks", "undecodable_quacks", "ambiguous_packets", "pushed_out_packets"];
         assert_eq!(spoilt.map(|name| counters[name]), [0; 4], "{overrides:?}: {counters:?}");

@@ -26,11 +26,11 @@ pub(super) const LONGEST: Duration = Duration::from_secs(1);
 struct Row {
     /// One past the highest sequence number that has passed.
     sent: SeqNum,
-    /// The acknowledgement number of the current row of duplicates, at first the beginning of the data.
+    /// The acknowledgement number of the current run of duplicates, at first the beginning of the data.
     ack: SeqNum,
-    /// The window of the latest acknowledgement in the row.
+    /// The window of the latest acknowledgement in the run.
     wnd: Option<u32>,
-    /// Duplicates in the row.
+    /// Duplicates in the run.
     count: u32,
     /// When those that are delayed are sent.
     until: Time,
@@ -53,7 +53,7 @@ impl ConnectionState for Row {
 }
 
 impl Row {
-    /// Whether a segment with the acknowledgement number of the row is a duplicate (RFC 5681 section 2), or tells of data beyond
+    /// Whether a segment with the acknowledgement number of the run is a duplicate (RFC 5681 section 2), or tells of data beyond
     /// a gap.
     fn is_duplicated_by(&self, segment: &Segment) -> bool {
         let tells_gap = match segment.sack.is_empty() {
@@ -63,7 +63,7 @@ impl Row {
         segment.is_pure_ack() && tells_gap && self.sent > segment.ack
     }
 
-    /// Until when a segment with the acknowledgement number of the row is delayed; `None` if it passes.
+    /// Until when a segment with the acknowledgement number of the run is delayed; `None` if it passes.
     fn on_same_ack(&mut self, now: Time, segment: &Segment, delay: Duration) -> Option<Time> {
         let is_duplicate = self.is_duplicated_by(segment);
         self.wnd = Some(segment.wnd);
