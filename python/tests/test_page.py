@@ -146,16 +146,26 @@ def test_statistics_are_those_of_a_hundred_runs(opened: Callable[..., Page]) -> 
     ]
 
 
+FIFTY_MILLISECONDS = """() => {
+    const began = performance.now();
+    let sum = 0;
+    for (let i = 0; i < 6e6; i++) sum = (sum * 31 + i) | 0;
+    return sum === 0 ? NaN : performance.now() - began;
+}"""
+"""A loop in the page, and how long it takes: some 50 ms on a machine that does nothing else."""
+
+
 def test_a_slider_answers_within_50_milliseconds(opened: Callable[..., Page]) -> None:
     page = opened(page_of("ebsn-example"))
     settled(page)
-    took = []
+    took, bounds = [], []
     for _ in range(16):
+        bounds.append(page.evaluate(FIFTY_MILLISECONDS))
         move(page, "radio.rate", 1)
         page.wait_for_function("() => !running")
         took.append(float(page.get_attribute("body", "data-milliseconds") or "nan"))
-    # Other programs on the machine make some slower.
-    assert quantiles(took, n=4)[0] < 50, took
+    # Other programs on the machine make both slower, and some of either much slower.
+    assert quantiles(took, n=4)[0] < quantiles(bounds, n=4)[0], (took, bounds)
 
 
 def test_a_long_run_is_given_up_for_the_next(opened: Callable[..., Page]) -> None:
