@@ -10,7 +10,7 @@ from lasthop.papers import paper
 from lasthop.papers.splitting.digitised import printed
 from lasthop.papers.splitting.heuristic import counted, counts, medians, settings
 from lasthop.papers.splitting.network import DELAYS, LOSSES, QUEUES, RATES, Segment, links
-from lasthop.papers.verdicts import AGREES, CANNOT_TELL, DIFFERS, Median, Part, verdict, within
+from lasthop.papers.verdicts import AGREES, CANNOT_TELL, DIFFERS, Criterion, Median, verdict, within
 
 RATE, DELAY, LOSS = np.meshgrid(RATES, DELAYS, LOSSES, indexing="ij")
 
@@ -99,8 +99,8 @@ def test_a_median_agrees_by_its_order_statistics() -> None:
     region = within(5.0, 2.5, "2.5 to 7.5")
     # One run in ten fails: the mean is far away, the median is not.
     runs = np.array([4.0, 4.5, 5.0, 5.5, 6.0, 4.2, 4.8, 5.2, 5.8, 500.0])
-    assert verdict([Part(Median(runs), region)]) == AGREES
-    assert verdict([Part(Median(runs + 10), region)]) == DIFFERS
+    assert verdict([Criterion(Median(runs), region)]) == AGREES
+    assert verdict([Criterion(Median(runs + 10), region)]) == DIFFERS
     # The interval of five values has no ends.
-    assert verdict([Part(Median(runs[:5]), region)]) == CANNOT_TELL
+    assert verdict([Criterion(Median(runs[:5]), region)]) == CANNOT_TELL
     assert Median(runs[:6]).at().low == 4.0

@@ -18,8 +18,8 @@ from lasthop.papers.verdicts import (
     CANNOT_TELL,
     DIFFERS,
     QUANTIFIERS,
+    Criterion,
     Measured,
-    Part,
     Region,
     Unit,
     about_gain,
@@ -58,7 +58,9 @@ def shares(judge: Callable[[np.random.Generator], str], studies: int = STUDIES) 
 
 def printed_number(truth: float, runs: int) -> Counter[str]:
     region = within(PRINTED, MARGIN, "")
-    return shares(lambda g: verdict([Part(Measured(g.normal(truth, 0.15 * truth, runs), "amount"), region)]))
+    return shares(
+        lambda g: verdict([Criterion(Measured(g.normal(truth, 0.15 * truth, runs), "amount"), region)])
+    )
 
 
 @pytest.mark.parametrize("runs", RUNS)
@@ -115,7 +117,7 @@ def test_words_are_judged_by_their_meaning(
     region: Region, true: float, false: float, edge: float, runs: int
 ) -> None:
     of = {
-        truth: shares(lambda g, truth=truth: verdict([Part(_pair(truth, runs, g), region)]), 400)  # type: ignore[misc]
+        truth: shares(lambda g, truth=truth: verdict([Criterion(_pair(truth, runs, g), region)]), 400)  # type: ignore[misc]
         for truth in (true, false, edge)
     }
     error = 3 * math.sqrt(0.05 * 0.95 / 400)
@@ -132,7 +134,7 @@ def test_an_ordering_at_many_points_is_not_given_up_for_chance(runs: int) -> Non
     def at_twelve(truth: float, last: float) -> Counter[str]:
         def judge(generator: np.random.Generator) -> str:
             truths = [truth] * 11 + [last]
-            return verdict([Part(_pair(each, runs, generator), above()) for each in truths])
+            return verdict([Criterion(_pair(each, runs, generator), above()) for each in truths])
 
         return shares(judge, 200)
 
@@ -148,8 +150,8 @@ def test_an_ordering_at_many_points_is_not_given_up_for_chance(runs: int) -> Non
 @pytest.mark.parametrize("runs", RUNS)
 def test_the_largest_of_many_allows_for_having_been_chosen(runs: int) -> None:
     def judge(truths: list[float], generator: np.random.Generator) -> str:
-        parts = [Part(_pair(truth, runs, generator), about_gain(0.3)) for truth in truths]
-        return verdict(parts, "largest")
+        criteria = [Criterion(_pair(truth, runs, generator), about_gain(0.3)) for truth in truths]
+        return verdict(criteria, "largest")
 
     # Eight equal ones, whose greatest mean is above the truth: at the edges 24 % and 36 %.
     error = 3 * math.sqrt(0.05 * 0.95 / 200)
@@ -165,7 +167,7 @@ def test_the_largest_of_many_allows_for_having_been_chosen(runs: int) -> None:
 @pytest.mark.parametrize("runs", RUNS)
 def test_never_takes_enough_runs(runs: int) -> None:
     def judge(rate: float) -> Counter[str]:
-        return shares(lambda g: verdict([Part(share_of(g.random(runs) < rate), never())]), 400)
+        return shares(lambda g: verdict([Criterion(share_of(g.random(runs) < rate), never())]), 400)
 
     error = 3 * math.sqrt(0.05 * 0.95 / 400)
     assert judge(0.0)[DIFFERS] == 0
@@ -178,36 +180,36 @@ def test_never_takes_enough_runs(runs: int) -> None:
 
 def test_never_is_agreed_with_from_368_runs_on() -> None:
     # Clopper and Pearson's upper end for no event: 1 - 0.025^(1/n).
-    assert verdict([Part(share_of([False] * 367), never())]) == CANNOT_TELL
-    assert verdict([Part(share_of([False] * 368), never())]) == AGREES
+    assert verdict([Criterion(share_of([False] * 367), never())]) == CANNOT_TELL
+    assert verdict([Criterion(share_of([False] * 368), never())]) == AGREES
 
 
 def test_a_printed_run_is_judged_by_how_many_of_ours_are_like_it() -> None:
-    assert verdict([Part(share_of([True] * 30 + [False] * 70), typical())]) == AGREES
-    assert verdict([Part(share_of([True] * 5 + [False] * 95), typical())]) == CANNOT_TELL
-    assert verdict([Part(share_of([False] * 100), typical())]) == DIFFERS
+    assert verdict([Criterion(share_of([True] * 30 + [False] * 70), typical())]) == AGREES
+    assert verdict([Criterion(share_of([True] * 5 + [False] * 95), typical())]) == CANNOT_TELL
+    assert verdict([Criterion(share_of([False] * 100), typical())]) == DIFFERS
 
 
 def test_of_two_that_are_equal_none_is_better() -> None:
-    assert verdict([Part(Measured(np.ones(50)), above())]) == CANNOT_TELL
-    assert verdict([Part(calculated(1.0), above())]) == CANNOT_TELL
-    assert verdict([Part(calculated(3.0), within(3.0, 0.0, ""))]) == AGREES
+    assert verdict([Criterion(Measured(np.ones(50)), above())]) == CANNOT_TELL
+    assert verdict([Criterion(calculated(1.0), above())]) == CANNOT_TELL
+    assert verdict([Criterion(calculated(3.0), within(3.0, 0.0, ""))]) == AGREES
 
 
 def test_without_an_interval_nothing_can_be_told() -> None:
     for values in ([], [5.0]):
-        part = Part(Measured(np.asarray(values)), within(5.0, 1.0, ""))
-        assert verdict([part]) == CANNOT_TELL
-        assert math.isnan(largest([part.quantity, Measured(np.ones(3))]).low)
+        criterion = Criterion(Measured(np.asarray(values)), within(5.0, 1.0, ""))
+        assert verdict([criterion]) == CANNOT_TELL
+        assert math.isnan(largest([criterion.quantity, Measured(np.ones(3))]).low)
     # Nor can a ratio to what may be zero.
     assert len(ratio(np.ones(20), np.zeros(20)).values) == 0
 
 
 def test_some_needs_one_and_every_needs_all() -> None:
     low, high = calculated(1.0), calculated(2.0)
-    parts = [Part(low, above(1.5)), Part(high, above(1.5))]
-    assert verdict(parts, "some") == AGREES
-    assert verdict(parts, "every") == DIFFERS
+    criteria = [Criterion(low, above(1.5)), Criterion(high, above(1.5))]
+    assert verdict(criteria, "some") == AGREES
+    assert verdict(criteria, "every") == DIFFERS
 
 
 def test_events_of_one_run_are_no_independent_evidence() -> None:
@@ -218,11 +220,11 @@ def test_events_of_one_run_are_no_independent_evidence() -> None:
         return events.astype(np.float64), np.full(20, 200.0)
 
     def by_runs(generator: np.random.Generator) -> str:
-        return verdict([Part(rate(*counts(generator)), below(0.02))])
+        return verdict([Criterion(rate(*counts(generator)), below(0.02))])
 
     def pooled(generator: np.random.Generator) -> str:
         events, of = counts(generator)
-        return verdict([Part(share_of(np.arange(of.sum()) < events.sum()), below(0.02))])
+        return verdict([Criterion(share_of(np.arange(of.sum()) < events.sum()), below(0.02))])
 
     # The rate is at the edge, so that each verdict may be given one time in forty.
     assert shares(pooled, 400)[AGREES] > 0.3
@@ -245,18 +247,18 @@ def test_a_rate_is_of_the_opportunities() -> None:
 
 def test_the_part_on_which_a_verdict_rests_is_told() -> None:
     region = within(5.0, 1.0, "4 to 6: as printed")
-    near, far = (Part(Measured(np.array([x, x + 1, x + 2, x + 1])), region, label) for x, label in
+    near, far = (Criterion(Measured(np.array([x, x + 1, x + 2, x + 1])), region, label) for x, label in
                  ((3.0, "near"), (20.0, "far")))  # fmt: skip
-    right = Part(calculated(5.0), region, "right")
+    right = Criterion(calculated(5.0), region, "right")
     assert deciding([right, near])[0] is near
     assert deciding([right, near, far])[0] is far
     assert deciding([near, far], "some")[0] is near
     assert deciding([right, far], "some")[0] is right
     text = undecided([right, near])
     assert re.fullmatch(r"undecided: near: 2\.\d+ to 5\.\d+, n = 4 \(agrees if 4 to 6\)", text)
-    single = Part(Measured(np.array([5.0])), region, "single")
+    single = Criterion(Measured(np.array([5.0])), region, "single")
     assert undecided([right, single]) == "undecided: single: no interval, n = 1 (agrees if 4 to 6)"
-    equal = Part(Measured(np.full(10, 5.0)), region, "equal", Unit("kb/s", 1.0, 1))
+    equal = Criterion(Measured(np.full(10, 5.0)), region, "equal", Unit("kb/s", 1.0, 1))
     assert "equal: 5.0 kb/s in each run, too few runs" in undecided([right, equal])
 
 
@@ -276,6 +278,6 @@ def test_the_meanings_of_words_are_documented() -> None:
 
 def test_a_few_equal_runs_cannot_tell() -> None:
     for region in (within(5.0, 1.0, ""), above(6.0)):
-        assert verdict([Part(Measured(np.full(10, 5.0)), region)]) == CANNOT_TELL
-    assert verdict([Part(Measured(np.full(300, 5.0)), within(5.0, 1.0, ""))]) == AGREES
-    assert verdict([Part(Measured(np.full(300, 5.0)), above(6.0))]) == DIFFERS
+        assert verdict([Criterion(Measured(np.full(10, 5.0)), region)]) == CANNOT_TELL
+    assert verdict([Criterion(Measured(np.full(300, 5.0)), within(5.0, 1.0, ""))]) == AGREES
+    assert verdict([Criterion(Measured(np.full(300, 5.0)), above(6.0))]) == DIFFERS

@@ -18,7 +18,7 @@ from lasthop.papers.verdicts import (
     CONTRADICTS,
     DIFFERS,
     PERCENT,
-    Part,
+    Criterion,
     Region,
     Rule,
     Unit,
@@ -50,40 +50,40 @@ class Finding:
 
     Attributes
     ----------
-    parts : sequence of Part
+    criteria : sequence of Criterion
         The quantities, each with its region.
     text : str
         The result, for people.
     note : str
         The reason, shown if the verdict is not *agrees*.
     rule : {"every", "some", "largest"}
-        How the parts are combined.
+        How the criteria are combined.
     """
 
-    parts: Sequence[Part]
+    criteria: Sequence[Criterion]
     text: str
     note: str = ""
     rule: Rule = "every"
 
     def __post_init__(self) -> None:
-        """Check that the labels of the parts are distinct."""
-        labels = {part.label for part in self.parts}
-        assert len(labels) == len(self.parts), f"parts share a label: {self.text}"
+        """Check that the labels of the criteria are distinct."""
+        labels = {criterion.label for criterion in self.criteria}
+        assert len(labels) == len(self.criteria), f"criteria share a label: {self.text}"
 
     @property
     def margin(self) -> str:
         """The regions, for people."""
-        return "; ".join(dict.fromkeys(part.region.text for part in self.parts))
+        return "; ".join(dict.fromkeys(criterion.region.text for criterion in self.criteria))
 
     def judge(self, why: str = "") -> Judgement:
         """Return the judgement."""
-        found = verdict(self.parts, self.rule)
+        found = verdict(self.criteria, self.rule)
         reasons = {
             DIFFERS: why,
-            CANNOT_TELL: undecided(self.parts, self.rule) if found == CANNOT_TELL else "",
+            CANNOT_TELL: undecided(self.criteria, self.rule) if found == CANNOT_TELL else "",
         }
         note = "; ".join(filter(None, (reasons.get(found, ""), self.note)))
-        _, ours = deciding(self.parts, self.rule)
+        _, ours = deciding(self.criteria, self.rule)
         mean, ci95 = (None if math.isnan(each) else each for each in (ours.mean, ours.ci95))
         return Judgement(found, self.text, mean, ci95, note, self.margin)
 
@@ -157,8 +157,8 @@ class Number(ClaimBase):
         region = printed_number(self.value, self.margin, self.reason, self.unit)
         found = quantity.at()
         note = f"ours is {found.mean / self.value - 1:+.0%}"
-        part = Part(quantity, region, unit=self.unit)
-        return Finding([part], self.unit.estimate(found), note).judge(self.why)
+        criterion = Criterion(quantity, region, unit=self.unit)
+        return Finding([criterion], self.unit.estimate(found), note).judge(self.why)
 
 
 def printed_number(value: float, margin: float, reason: str, unit: Unit) -> Region:
@@ -194,7 +194,7 @@ class Gain(ClaimBase):
     def judge(self, evidence: Evidence) -> Judgement:
         """Compare the two in paired runs."""
         quantity = evidence.sweep(self.experiment).ratio(self.metric, self.over, self.under)
-        return Finding([Part(quantity, self.region)], as_gain(quantity.at())).judge(self.why)
+        return Finding([Criterion(quantity, self.region)], as_gain(quantity.at())).judge(self.why)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,17 +253,17 @@ def best(samples: Mapping[str, Sample], value: str, margin: float, reason: str) 
         The reason for the margin.
     """
     region = below(1 + margin, f"no other value is better by over {margin:.0%}: {reason}")
-    parts = [
-        Part(ratio(sample, samples[value]), region, other)
+    criteria = [
+        Criterion(ratio(sample, samples[value]), region, other)
         for other, sample in samples.items()
         if other != value
     ]
     # All values meet the same fades, so paired ratios are more precise than ratios of means.
-    ahead = max(parts, key=lambda part: part.quantity.at().mean)
+    ahead = max(criteria, key=lambda criterion: criterion.quantity.at().mean)
     behind = 1 - 1 / ahead.quantity.at().mean
     text = f"{ahead.label}; {value} is {behind:.1%} behind" if behind > 0 else value
-    better = labels_outside(parts)
-    return Finding(parts, text, f"clearly better: {', '.join(better)}" if better else "")
+    better = labels_outside(criteria)
+    return Finding(criteria, text, f"clearly better: {', '.join(better)}" if better else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -308,7 +308,7 @@ class Trend(ClaimBase):
         back = f"no step goes {'down' if self.rises else 'up'} by over {self.margin:.0%}: {self.reason}"
         step = above(1 - self.margin, back)
         way = above(1.0, "the last is beyond the first")
-        parts, ends = [], []
+        criteria, ends = [], []
         for fixed in map(dict, elsewhere):
             means = along(sweep, self.axis, fixed, self.metric, self.scheme)
             ends.append(f"{self.unit.text(means[0].mean)} to {self.unit.text(means[-1].mean)}")
@@ -319,10 +319,10 @@ class Trend(ClaimBase):
                 )
                 whole = (before, after) == (values[0], values[-1])
                 label = ", ".join([f"{before} to {after}", *fixed.values()])
-                parts.append(Part(sweep.ratio(self.metric, high, low), way if whole else step, label))
-        found = labels_outside(parts)
+                criteria.append(Criterion(sweep.ratio(self.metric, high, low), way if whole else step, label))
+        found = labels_outside(criteria)
         note = f"against it: {', '.join(found)}" if found else ""
-        return Finding(parts, "; ".join(ends), note=note).judge(self.why)
+        return Finding(criteria, "; ".join(ends), note=note).judge(self.why)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -346,15 +346,17 @@ class Never(ClaimBase):
     def judge(self, evidence: Evidence) -> Judgement:
         """Count the runs in which the metric is not zero."""
         sweep = evidence.sweep(self.experiment)
-        parts = [
-            Part(share_of(sweep.nonzero_runs(self.metric, self.scheme, at)), never(), ", ".join(at.values()))
+        criteria = [
+            Criterion(
+                share_of(sweep.nonzero_runs(self.metric, self.scheme, at)), never(), ", ".join(at.values())
+            )
             for at in sweep.points()
         ]
-        nonzero = np.concatenate([part.quantity.values for part in parts])
-        worst = max((part.quantity.at() for part in parts), key=lambda each: each.high)
+        nonzero = np.concatenate([criterion.quantity.values for criterion in criteria])
+        worst = max((criterion.quantity.at() for criterion in criteria), key=lambda each: each.high)
         count = f"in {int(nonzero.sum()) or 'none'} of {len(nonzero):,} runs"
         text = f"{count}; at one point in up to {worst.high:.1%}"
-        return Finding(parts, text).judge(self.why)
+        return Finding(criteria, text).judge(self.why)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -367,34 +369,34 @@ class Reaches(ClaimBase):
         The metric and the scheme.
     bounds : sequence of (mapping, float)
         The points, and the bound at each in basic units.
-    part : float
+    share : float
         The required share of the bound.
     """
 
     metric: str
     scheme: str
     bounds: Sequence[tuple[At, float]]
-    part: float
+    share: float
 
     @property
     def fails_if(self) -> str:
         """The result that would make the verdict *differs*."""
-        return f"it is below {self.part:.0%} of the bound at one of the points"
+        return f"it is below {self.share:.0%} of the bound at one of the points"
 
     def judge(self, evidence: Evidence) -> Judgement:
         """Compare the mean with the bound at each point."""
         sweep = evidence.sweep(self.experiment)
-        parts = [
-            Part(
+        criteria = [
+            Criterion(
                 replace(sweep.quantity(self.metric, self.scheme, at), per=bound),
-                reaches(self.part),
+                reaches(self.share),
                 ", ".join(at.values()),
                 PERCENT,
             )
             for at, bound in self.bounds
         ]
-        text = f"{', '.join(f'{part.quantity.at().mean:.1%}' for part in parts)} of the bound"
-        return Finding(parts, text).judge(self.why)
+        text = f"{', '.join(f'{criterion.quantity.at().mean:.1%}' for criterion in criteria)} of the bound"
+        return Finding(criteria, text).judge(self.why)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -422,18 +424,20 @@ class Exceeds(ClaimBase):
     def judge(self, evidence: Evidence) -> Judgement:
         """Compare paired runs at each point."""
         sweep = evidence.sweep(self.experiment)
-        parts = [
-            Part(
+        criteria = [
+            Criterion(
                 sweep.ratio(self.metric, (self.above, at), (self.below, at)),
                 self.region,
                 ", ".join(at.values()),
             )
             for at in sweep.points()
         ]
-        ratios = [part.quantity.at().mean for part in parts]
-        text = f"{100 * (min(ratios) - 1):+.1f} % to {100 * (max(ratios) - 1):+.1f} % at {len(parts)} points"
-        found = labels_outside(parts)
-        return Finding(parts, text, note=f"not at {', '.join(found)}" if found else "").judge(self.why)
+        ratios = [criterion.quantity.at().mean for criterion in criteria]
+        text = (
+            f"{100 * (min(ratios) - 1):+.1f} % to {100 * (max(ratios) - 1):+.1f} % at {len(criteria)} points"
+        )
+        found = labels_outside(criteria)
+        return Finding(criteria, text, note=f"not at {', '.join(found)}" if found else "").judge(self.why)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

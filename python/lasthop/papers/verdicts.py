@@ -197,9 +197,9 @@ def same() -> Region:
     return Region(1 - SAME, 1 + SAME, "within a tenth: alike, similar, constant, little")
 
 
-def reaches(part: float) -> Region:
+def reaches(share: float) -> Region:
     """Return the region of "close to" a bound, for a share of the bound."""
-    return above(part, f"at least {part:.0%} of it: {'very ' if part >= VERY_CLOSE else ''}close")
+    return above(share, f"at least {share:.0%} of it: {'very ' if share >= VERY_CLOSE else ''}close")
 
 
 def never() -> Region:
@@ -290,7 +290,7 @@ def rate(events: Sample, of: Sample) -> Measured:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class Criterion:
     """A quantity and its region.
 
     Attributes
@@ -300,7 +300,7 @@ class Part:
     region : Region
         The region.
     label : str
-        The name in notes; distinct among the parts of a claim.
+        The name in notes; distinct among the criteria of a claim.
     unit : Unit
         The display unit in notes.
     """
@@ -312,7 +312,7 @@ class Part:
 
 
 Rule = Literal["every", "some", "largest"]
-"""Which parts must be within their regions; for `"largest"` the largest quantity, in the first region."""
+"""Which criteria must be within their regions; for `"largest"` the largest quantity, in the first region."""
 
 
 def _is_too_short(found: Estimate) -> bool:
@@ -334,40 +334,52 @@ def _outside(found: Estimate, region: Region) -> bool:
     return found.high < region.low or found.low > region.high
 
 
-def _every(parts: Sequence[Part]) -> str:
-    if any(_outside(part.quantity.at(len(parts)), part.region) for part in parts):
+def _every(criteria: Sequence[Criterion]) -> str:
+    if any(_outside(criterion.quantity.at(len(criteria)), criterion.region) for criterion in criteria):
         return DIFFERS
-    return AGREES if all(_inside(part.quantity.at(), part.region) for part in parts) else CANNOT_TELL
+    return (
+        AGREES
+        if all(_inside(criterion.quantity.at(), criterion.region) for criterion in criteria)
+        else CANNOT_TELL
+    )
 
 
-def _some(parts: Sequence[Part]) -> str:
-    if any(_inside(part.quantity.at(len(parts)), part.region) for part in parts):
+def _some(criteria: Sequence[Criterion]) -> str:
+    if any(_inside(criterion.quantity.at(len(criteria)), criterion.region) for criterion in criteria):
         return AGREES
-    return DIFFERS if all(_outside(part.quantity.at(), part.region) for part in parts) else CANNOT_TELL
+    return (
+        DIFFERS
+        if all(_outside(criterion.quantity.at(), criterion.region) for criterion in criteria)
+        else CANNOT_TELL
+    )
 
 
-def _largest(parts: Sequence[Part]) -> str:
-    found, region = largest([part.quantity for part in parts]), parts[0].region
+def _largest(criteria: Sequence[Criterion]) -> str:
+    found, region = largest([criterion.quantity for criterion in criteria]), criteria[0].region
     return AGREES if _inside(found, region) else DIFFERS if _outside(found, region) else CANNOT_TELL
 
 
-_RULES: dict[Rule, Callable[[Sequence[Part]], str]] = {"every": _every, "some": _some, "largest": _largest}
+_RULES: dict[Rule, Callable[[Sequence[Criterion]], str]] = {
+    "every": _every,
+    "some": _some,
+    "largest": _largest,
+}
 
 
-def verdict(parts: Sequence[Part], rule: Rule = "every") -> str:
+def verdict(criteria: Sequence[Criterion], rule: Rule = "every") -> str:
     """Return the verdict for quantities and their regions.
 
     Examples
     --------
     >>> import numpy as np
     >>> measured = Measured(np.array([9.0, 9.2, 9.1, 9.3]))
-    >>> [verdict([Part(measured, within(9.0, m, ""))]) for m in (0.5, 0.1)]
+    >>> [verdict([Criterion(measured, within(9.0, m, ""))]) for m in (0.5, 0.1)]
     ['agrees', 'cannot be told']
-    >>> verdict([Part(measured, above(10.0))])
+    >>> verdict([Criterion(measured, above(10.0))])
     'differs'
     """
-    assert parts, "a claim is about something"
-    return _RULES[rule](parts)
+    assert criteria, "a claim is about something"
+    return _RULES[rule](criteria)
 
 
 def _excess(found: Estimate, region: Region) -> float:
@@ -387,56 +399,57 @@ def _in_widths(length: float, found: Estimate) -> float:
     return length / (found.ci95 or abs(found.mean) or 1.0)
 
 
-def deciding(parts: Sequence[Part], rule: Rule = "every") -> tuple[Part, Estimate]:
-    """Return the part that decides the verdict, and its estimate.
+def deciding(criteria: Sequence[Criterion], rule: Rule = "every") -> tuple[Criterion, Estimate]:
+    """Return the criterion that decides the verdict, and its estimate.
 
-    If all parts must be within their regions: the part furthest outside, otherwise the part closest to an
-    end. If one part must be: the part deepest inside, otherwise the part closest to its region.
+    If all criteria must be within their regions: the one furthest outside, otherwise the one closest
+    to an end.
+    If one criterion must be: the one deepest inside, otherwise the one closest to its region.
     """
     if rule == "largest":
-        return parts[0], largest([part.quantity for part in parts])
-    found = verdict(parts, rule)
-    # A verdict based on one of several parts uses simultaneous intervals.
-    alone = [(part, part.quantity.at()) for part in parts]
-    together = [(part, part.quantity.at(len(parts))) for part in parts]
+        return criteria[0], largest([criterion.quantity for criterion in criteria])
+    found = verdict(criteria, rule)
+    # A verdict based on one of several criteria uses simultaneous intervals.
+    alone = [(criterion, criterion.quantity.at()) for criterion in criteria]
+    together = [(criterion, criterion.quantity.at(len(criteria))) for criterion in criteria]
     if rule == "some":
         open_ones = [each for each in alone if not _outside(each[1], each[0].region)] or alone
         if found == AGREES:
-            part, _ = min(together, key=lambda each: _excess(each[1], each[0].region))
+            criterion, _ = min(together, key=lambda each: _excess(each[1], each[0].region))
         else:
-            part, _ = min(open_ones, key=lambda each: _distance(each[1], each[0].region))
+            criterion, _ = min(open_ones, key=lambda each: _distance(each[1], each[0].region))
     elif found == DIFFERS:
         outside = [each for each in together if _outside(each[1], each[0].region)]
-        part, _ = max(outside, key=lambda each: _distance(each[1], each[0].region))
+        criterion, _ = max(outside, key=lambda each: _distance(each[1], each[0].region))
     else:
         open_ones = [each for each in alone if not _inside(each[1], each[0].region)] or alone
-        part, _ = max(open_ones, key=lambda each: _excess(each[1], each[0].region))
-    return part, part.quantity.at()
+        criterion, _ = max(open_ones, key=lambda each: _excess(each[1], each[0].region))
+    return criterion, criterion.quantity.at()
 
 
-def undecided(parts: Sequence[Part], rule: Rule = "every") -> str:
-    """Return why the claim is undecided: the part furthest from a decision, its interval and its region.
+def undecided(criteria: Sequence[Criterion], rule: Rule = "every") -> str:
+    """Return why the claim is undecided: the criterion furthest from a decision, its interval and its region.
 
     Examples
     --------
     >>> import numpy as np
     >>> measured = Measured(np.array([9.0, 9.2, 9.1, 9.3]))
-    >>> undecided([Part(measured, within(9.0, 0.1, "8.9 to 9.1"), "at 3 dB")])
+    >>> undecided([Criterion(measured, within(9.0, 0.1, "8.9 to 9.1"), "at 3 dB")])
     'undecided: at 3 dB: 8.945 to 9.355, n = 4 (agrees if 8.9 to 9.1)'
     """
-    part, found = deciding(parts, rule)
+    criterion, found = deciding(criteria, rule)
     if rule != "largest":
-        # With several parts, simultaneous intervals decide.
-        found = part.quantity.at(len(parts))
-    unit = PERCENT if part.quantity.kind == "share" else part.unit
+        # With several criteria, simultaneous intervals decide.
+        found = criterion.quantity.at(len(criteria))
+    unit = PERCENT if criterion.quantity.kind == "share" else criterion.unit
     if _is_too_short(found):
         interval = f"{unit.text(found.mean)} in each run, too few runs"
     elif math.isnan(found.low):
         interval = "no interval"
     else:
         interval = unit.interval(found)
-    label = f"{part.label}: " if part.label and rule != "largest" else ""
-    condition, _, _ = part.region.text.partition(": ")
+    label = f"{criterion.label}: " if criterion.label and rule != "largest" else ""
+    condition, _, _ = criterion.region.text.partition(": ")
     return f"undecided: {label}{interval}, n = {found.n:,} (agrees if {condition})"
 
 
@@ -455,6 +468,10 @@ def difference(ours: Measured, theirs: Measured, offset: float = 0.0) -> Measure
     return Measured(ours.values[:runs] - theirs.values[:runs] + offset)
 
 
-def labels_outside(parts: Sequence[Part]) -> list[str]:
+def labels_outside(criteria: Sequence[Criterion]) -> list[str]:
     """Return the labels of the quantities outside their regions, by simultaneous intervals."""
-    return [part.label for part in parts if _outside(part.quantity.at(len(parts)), part.region)]
+    return [
+        criterion.label
+        for criterion in criteria
+        if _outside(criterion.quantity.at(len(criteria)), criterion.region)
+    ]

@@ -32,8 +32,8 @@ from lasthop.papers.evidence import Evidence
 from lasthop.papers.verdicts import (
     PERCENT,
     SAME,
+    Criterion,
     Measured,
-    Part,
     Region,
     Unit,
     about,
@@ -72,13 +72,13 @@ def number(setting: str, protocol: str, evidence: Evidence) -> Finding:
     found, printed = _of(evidence, setting, protocol), 1e6 * PRINTED[protocol][setting][0]
     at = found.at()
     note = f"ours is {at.mean / printed - 1:+.0%}"
-    part = Part(found, printed_number(printed, SAME, _MARGIN, _MBPS), unit=_MBPS)
-    return Finding([part], _MBPS.estimate(at), note)
+    criterion = Criterion(found, printed_number(printed, SAME, _MARGIN, _MBPS), unit=_MBPS)
+    return Finding([criterion], _MBPS.estimate(at), note)
 
 
 def goodput(setting: str, protocol: str, evidence: Evidence) -> Finding:
     """Compare the goodput of both paths with the printed one."""
-    parts = []
+    criteria = []
     paths = (
         ("wireless", wireless_goodput, PRINTED[protocol][setting][1]),
         ("wired", wired_goodput, PRINTED[protocol][setting][2]),
@@ -90,41 +90,45 @@ def goodput(setting: str, protocol: str, evidence: Evidence) -> Finding:
             f"{path} {low:.1f} to {high:.1f} %: our margin, a fifth of the cost of the losses, since "
             "the paper does not state a scatter"
         )
-        parts.append(Part(found, within(printed / 100, _GOODPUT, text), path, PERCENT))
-    means = " and ".join(f"{100 * part.quantity.at().mean:.1f} %" for part in parts)
-    return Finding(parts, means)
+        criteria.append(Criterion(found, within(printed / 100, _GOODPUT, text), path, PERCENT))
+    means = " and ".join(f"{100 * criterion.quantity.at().mean:.1f} %" for criterion in criteria)
+    return Finding(criteria, means)
 
 
 def ratios(
     pairs: Sequence[tuple[str, str, str]], region: Region, decimals: int, evidence: Evidence, note: str = ""
 ) -> Finding:
     """Judge ratios of throughput: (setting, protocol, other protocol)."""
-    parts = [
-        Part(_over(evidence, setting, ours, theirs), region, f"{ours} over {theirs}, {SETTINGS[setting]}")
+    criteria = [
+        Criterion(
+            _over(evidence, setting, ours, theirs), region, f"{ours} over {theirs}, {SETTINGS[setting]}"
+        )
         for setting, ours, theirs in pairs
     ]
-    text = "; ".join(f"{part.quantity.at().mean:.{decimals}f} ({part.label})" for part in parts)
-    return Finding(parts, text, note)
+    text = "; ".join(
+        f"{criterion.quantity.at().mean:.{decimals}f} ({criterion.label})" for criterion in criteria
+    )
+    return Finding(criteria, text, note)
 
 
 def behind(setting: str, ours: str, theirs: str, region: Region, evidence: Evidence) -> Finding:
     """Judge the relative difference of a protocol to a faster one."""
     behind = Measured(1 - _over(evidence, setting, ours, theirs).values)
-    return Finding([Part(behind, region, unit=PERCENT)], f"{PERCENT.estimate(behind.at())} behind")
+    return Finding([Criterion(behind, region, unit=PERCENT)], f"{PERCENT.estimate(behind.at())} behind")
 
 
 def of_peak(setting: str, share: float, evidence: Evidence) -> Finding:
     """Compare plain TCP with a share of the peak throughput."""
     found = Measured(_of(evidence, setting, "E2E").values / PEAK[setting])
     region = below(share, f"less than {share:.0%} of the maximum")
-    return Finding([Part(found, region, unit=PERCENT)], f"{PERCENT.estimate(found.at())} of the maximum")
+    return Finding([Criterion(found, region, unit=PERCENT)], f"{PERCENT.estimate(found.at())} of the maximum")
 
 
 def no_timeouts(
     names: Sequence[str], settings: Sequence[str], metrics: Sequence[str], evidence: Evidence
 ) -> Finding:
     """Judge the share of runs with a nonzero counter of losses."""
-    parts = []
+    criteria = []
     for name in names:
         for setting in settings:
             counts = [
@@ -132,10 +136,11 @@ def no_timeouts(
                 for metric in metrics
             ]
             found = share_of(np.sum(counts, axis=0) > 0)
-            parts.append(Part(found, never(), f"{name}, {SETTINGS[setting]}"))
-    having_any = sum(int(part.quantity.values.sum()) for part in parts)
+            criteria.append(Criterion(found, never(), f"{name}, {SETTINGS[setting]}"))
+    having_any = sum(int(criterion.quantity.values.sum()) for criterion in criteria)
     return Finding(
-        parts, f"in {having_any or 'none'} of {sum(len(part.quantity.values) for part in parts)} runs"
+        criteria,
+        f"in {having_any or 'none'} of {sum(len(criterion.quantity.values) for criterion in criteria)} runs",
     )
 
 
@@ -144,15 +149,15 @@ _METRICS = {"fast retransmissions": "fast_retransmits", "timeouts": "timeouts"}
 
 def counts(protocol: str, printed: Mapping[str, int], evidence: Evidence) -> Finding:
     """Compare the counts of one printed run with those of our runs in the wide area, on both sides."""
-    parts, texts = [], []
+    criteria, texts = [], []
     for what, number in printed.items():
         name, scheme = experiment("wan-32", protocol), PROTOCOLS[protocol].scheme
         found = evidence.values(name, scheme, _METRICS[what])
         for label, holds in (("at most", found <= number), ("at least", found >= number)):
-            parts.append(Part(share_of(holds), typical(), f"{label} {number} {what}", PERCENT))
+            criteria.append(Criterion(share_of(holds), typical(), f"{label} {number} {what}", PERCENT))
         low, high = np.quantile(found, [0.05, 0.95])
         texts.append(f"{low:.0f} to {high:.0f} {what} in nine of ten runs")
-    return Finding(parts, ", ".join(texts))
+    return Finding(criteria, ", ".join(texts))
 
 
 _PRINTED_SEGMENT = 1388.0
@@ -172,7 +177,7 @@ def _like_figure_4(
         "smoothing over 0.3 to 0.7 s makes of the printed curve",
     )
     text = f"{unit.estimate(found.at())}; figure 4: {unit.text(low)} to {unit.text(high)} by its smoothing"
-    return Finding([Part(found, region, unit=unit)], text, "ours is smoothed over half a second")
+    return Finding([Criterion(found, region, unit=unit)], text, "ours is smoothed over half a second")
 
 
 def figure_4_cut(evidence: Evidence) -> Finding:
@@ -206,7 +211,7 @@ def window_stays(evidence: Evidence) -> Finding:
         lowest = min(lowest, windows[np.argmax(windows >= _BSD_WINDOW) :].min())
     region = above(_BSD_WINDOW - 1, "64 KB, where the window of BSD ends")
     return Finding(
-        [Part(calculated(float(min(lowest, _BSD_WINDOW))), region)],
+        [Criterion(calculated(float(min(lowest, _BSD_WINDOW))), region)],
         "64 KB" if lowest >= _BSD_WINDOW else f"{lowest / 1024:.0f} KB",
     )
 
@@ -216,29 +221,29 @@ def grows_with_buffer(ours: str, theirs: str, larger: bool, evidence: Evidence) 
     small, large = (_over(evidence, setting, ours, theirs) for setting in ("lan-8", "lan-32"))
     region = above(0.0, "more with 32 KB") if larger else below(0.0, "more with 8 KB")
     text = f"{as_gain(small.at())} with 8 KB, {as_gain(large.at())} with 32 KB"
-    return Finding([Part(difference(large, small), region)], text)
+    return Finding([Criterion(difference(large, small), region)], text)
 
 
 def best(setting: str, protocol: str, others: Sequence[str], evidence: Evidence) -> Finding:
     """Compare a protocol with each of the others."""
-    parts = [
-        Part(_over(evidence, setting, protocol, other), above(text="faster than each other"), other)
+    criteria = [
+        Criterion(_over(evidence, setting, protocol, other), above(text="faster than each other"), other)
         for other in others
         if other != protocol and setting in PRINTED[other]
     ]
-    closest = min(parts, key=lambda part: part.quantity.at().mean)
-    return Finding(parts, f"{as_gain(closest.quantity.at(), 1)} over {closest.label}, the next")
+    closest = min(criteria, key=lambda criterion: criterion.quantity.at().mean)
+    return Finding(criteria, f"{as_gain(closest.quantity.at(), 1)} over {closest.label}, the next")
 
 
 def curve(protocol: str, evidence: Evidence) -> Finding:
     """Compare a protocol's throughput at each error rate of figure 12 with the printed one."""
-    parts, texts = [], []
+    criteria, texts = [], []
     for distance, printed in zip(DISTANCES, FIGURE_12[protocol], strict=True):
         found = throughput(evidence, at_distance(distance, protocol), protocol)
         region = within(1e6 * printed, SAME * 1e6 * printed, f"as printed, {_MARGIN}")
-        parts.append(Part(found, region, f"{distance} KB", _MBPS))
+        criteria.append(Criterion(found, region, f"{distance} KB", _MBPS))
         texts.append(f"{found.at().mean / 1e6:.2f} ({printed:.2f})")
-    return Finding(parts, f"{', '.join(texts)} at 16, 32, 64, 128 and 256 KB (printed)")
+    return Finding(criteria, f"{', '.join(texts)} at 16, 32, 64, 128 and 256 KB (printed)")
 
 
 def _at(evidence: Evidence, distance: int, ours: str, theirs: str) -> Measured:
@@ -249,31 +254,36 @@ def _at(evidence: Evidence, distance: int, ours: str, theirs: str) -> Measured:
 def high_rate(theirs: str, region: Region, evidence: Evidence) -> Finding:
     """Compare the TCP-aware link layers with another protocol at the highest error rate."""
     names = ("LL-TCP-AWARE", "LL-SMART-TCP-AWARE")
-    parts = [Part(_at(evidence, 16, name, theirs), region, name) for name in names]
-    text = ", ".join(f"{part.label} {part.quantity.at().mean:.2f} times" for part in parts)
-    return Finding(parts, text)
+    criteria = [Criterion(_at(evidence, 16, name, theirs), region, name) for name in names]
+    text = ", ".join(f"{criterion.label} {criterion.quantity.at().mean:.2f} times" for criterion in criteria)
+    return Finding(criteria, text)
 
 
 def equally_well(evidence: Evidence) -> Finding:
     """Compare the protocols but E2E with the best one at the low error rates."""
     names = [name for name in FIGURE_12 if name != "E2E"]
-    parts = [
-        Part(_at(evidence, distance, name, "LL-SMART-TCP-AWARE"), same(), f"{name} at {distance} KB")
+    criteria = [
+        Criterion(_at(evidence, distance, name, "LL-SMART-TCP-AWARE"), same(), f"{name} at {distance} KB")
         for distance in (128, 256)
         for name in names
         if name != "LL-SMART-TCP-AWARE"
     ]
-    lowest = min(parts, key=lambda part: part.quantity.at().mean)
-    return Finding(parts, f"the furthest is {lowest.label}: {as_gain(lowest.quantity.at())} beside the best")
+    lowest = min(criteria, key=lambda criterion: criterion.quantity.at().mean)
+    return Finding(
+        criteria, f"the furthest is {lowest.label}: {as_gain(lowest.quantity.at())} beside the best"
+    )
 
 
 def sack_at_high_rates(evidence: Evidence) -> Finding:
     """Compare the two kinds of selective acknowledgements at high error rates."""
-    parts = [
-        Part(_at(evidence, distance, "E2E-SMART", "E2E-IETF-SACK"), above(), f"{distance} KB")
+    criteria = [
+        Criterion(_at(evidence, distance, "E2E-SMART", "E2E-IETF-SACK"), above(), f"{distance} KB")
         for distance in (16, 32)
     ]
-    return Finding(parts, ", ".join(f"{part.quantity.at().mean:.1f} times at {part.label}" for part in parts))
+    return Finding(
+        criteria,
+        ", ".join(f"{criterion.quantity.at().mean:.1f} times at {criterion.label}" for criterion in criteria),
+    )
 
 
 def _retransmitted_by_source(run: Run) -> tuple[float, float]:
@@ -290,7 +300,7 @@ def both(evidence: Evidence) -> Finding:
     again, lost = (np.asarray(each) for each in zip(*found, strict=True))
     share = ratio(again, lost)
     return Finding(
-        [Part(share, about(0.9), unit=PERCENT)], f"{PERCENT.estimate(share.at())} of the lost segments"
+        [Criterion(share, about(0.9), unit=PERCENT)], f"{PERCENT.estimate(share.at())} of the lost segments"
     )
 
 
@@ -298,7 +308,7 @@ def eln_in_the_lan(evidence: Evidence) -> Finding:
     """Compare ELN with plain TCP in the local area."""
     found = _over(evidence, "lan-32", "E2E-ELN", "E2E")
     note = "table 3's own numbers are 0.93 and 0.70 Mb/s in the LAN, 1.33 times; it holds in the WAN"
-    return Finding([Part(found, above(2.0, "over twice as much"))], f"{found.at().mean:.2f} times", note)
+    return Finding([Criterion(found, above(2.0, "over twice as much"))], f"{found.at().mean:.2f} times", note)
 
 
 def _in_bursts(evidence: Evidence, packets: int, protocol: str) -> Measured:
@@ -308,27 +318,27 @@ def _in_bursts(evidence: Evidence, packets: int, protocol: str) -> Measured:
 def burst(packets: int, protocol: str, evidence: Evidence) -> Finding:
     """Compare a throughput of table 5 with the printed one."""
     found, printed = _in_bursts(evidence, packets, protocol), 1e6 * TABLE_5[protocol][packets]
-    part = Part(found, printed_number(printed, SAME, _MARGIN, _MBPS), unit=_MBPS)
-    return Finding([part], _MBPS.estimate(found.at()), f"ours is {found.at().mean / printed - 1:+.0%}")
+    criterion = Criterion(found, printed_number(printed, SAME, _MARGIN, _MBPS), unit=_MBPS)
+    return Finding([criterion], _MBPS.estimate(found.at()), f"ours is {found.at().mean / printed - 1:+.0%}")
 
 
 def better_in_bursts(evidence: Evidence) -> Finding:
     """Compare the two kinds of snoop with each length of bursts."""
     smart, aware = reversed(TABLE_5)
-    parts = [
-        Part(
+    criteria = [
+        Criterion(
             ratio(_in_bursts(evidence, packets, smart).values, _in_bursts(evidence, packets, aware).values),
             about_gain(0.3),
             f"{packets} packets",
         )
         for packets in BURSTS
     ]
-    text = ", ".join(f"{as_gain(part.quantity.at())} with {part.label}" for part in parts)
-    return Finding(parts, text, rule="largest")
+    text = ", ".join(f"{as_gain(criterion.quantity.at())} with {criterion.label}" for criterion in criteria)
+    return Finding(criteria, text, rule="largest")
 
 
 def peak(setting: str, evidence: Evidence) -> Finding:
     """Compare the throughput without errors with the printed peak."""
     found = throughput(evidence, f"peak-{setting}", "E2E")
     region = printed_number(PEAK[setting], 0.02, "our margin, four times the rounding of 1.35", _MBPS)
-    return Finding([Part(found, region, unit=_MBPS)], _MBPS.estimate(found.at()))
+    return Finding([Criterion(found, region, unit=_MBPS)], _MBPS.estimate(found.at()))

@@ -408,7 +408,7 @@ CLAIMS: tuple[Claim, ...] = (
         metric=THROUGHPUT,
         scheme="ebsn",
         bounds=tuple(({"bad": "4 s", "size": size}, ceiling(GOOD, 4.0, WIDE_MAX)) for size in LARGE),
-        part=CLOSE,
+        share=CLOSE,
     ),
     Never(
         id="ebsn-timeouts",
@@ -516,7 +516,7 @@ CLAIMS: tuple[Claim, ...] = (
         bounds=tuple(
             ({"bad": bad}, ceiling(LOCAL_GOOD, number(bad), LOCAL_MAX)) for bad in ("400 ms", "1 s", "1.6 s")
         ),
-        part=VERY_CLOSE,
+        share=VERY_CLOSE,
         why=(
             "the payload is 97.4 % of a packet, and in good periods one packet in 82 is retransmitted"
             " after a mean wait of 10 ms, which takes 3 %"

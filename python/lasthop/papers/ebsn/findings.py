@@ -16,8 +16,8 @@ from lasthop.papers.ebsn.figures import GOOD, RESENT, THROUGHPUT, WIDE_MAX, ceil
 from lasthop.papers.evidence import Evidence, along, total
 from lasthop.papers.verdicts import (
     GREATLY,
+    Criterion,
     Measured,
-    Part,
     Region,
     Unit,
     about_gain,
@@ -78,7 +78,7 @@ def packet_27(evidence: Evidence) -> Finding:
     share = evidence.share("trace", "local-recovery", printed)
     first = timeouts(evidence.traces("trace")["local-recovery"])
     shown = ", ".join(f"packet {packet} at {time:.2f} s" for time, packet in first) or "no timeout"
-    return Finding([Part(share, typical())], f"{_in_runs(share)}; the first: {shown}")
+    return Finding([Criterion(share, typical())], f"{_in_runs(share)}; the first: {shown}")
 
 
 def no_retransmissions(evidence: Evidence) -> Finding:
@@ -88,7 +88,7 @@ def no_retransmissions(evidence: Evidence) -> Finding:
     note = "".join(
         f"in the first run the source times out {time - 28:.2f} s after the period" for time, _ in later[:1]
     )
-    return Finding([Part(share, typical())], f"nothing {_in_runs(share)}", note)
+    return Finding([Criterion(share, typical())], f"nothing {_in_runs(share)}", note)
 
 
 def basic_losses(evidence: Evidence) -> Finding:
@@ -96,11 +96,11 @@ def basic_losses(evidence: Evidence) -> Finding:
     lost = [packet for _, packet in _times(evidence.traces("trace")["basic"], "lost", 24, 28.5)]
     text = f"packets {min(lost)} to {max(lost)}" if lost else "nothing is lost"
     exact = "44 to 50, as printed: the run is deterministic"
-    parts = [
-        Part(calculated(float(min(lost, default=0))), within(44, 0, exact), "the first"),
-        Part(calculated(float(max(lost, default=0))), within(50, 0, exact), "the last"),
+    criteria = [
+        Criterion(calculated(float(min(lost, default=0))), within(44, 0, exact), "the first"),
+        Criterion(calculated(float(max(lost, default=0))), within(50, 0, exact), "the last"),
     ]
-    return Finding(parts, text)
+    return Finding(criteria, text)
 
 
 def basic_again(evidence: Evidence) -> Finding:
@@ -109,12 +109,14 @@ def basic_again(evidence: Evidence) -> Finding:
     first = [(time, packet) for time, packet in again if packet == again[0][1]][:2]
     text = ", ".join(f"packet {packet} at {time:.1f} s" for time, packet in first) or "nothing"
     rounding = "25.85 to 25.95 s and 28.25 to 28.35 s: rounding of the printed digits"
-    parts = [
-        Part(calculated(time), within(printed, 0.05, rounding), f"at {printed} s")
+    criteria = [
+        Criterion(calculated(time), within(printed, 0.05, rounding), f"at {printed} s")
         for (time, _), (printed, _) in zip([*first, (0.0, 0), (0.0, 0)], RESENT["basic"], strict=False)
     ]
-    parts.append(Part(calculated(float(first[0][1] if first else 0)), within(44, 0, "packet 44"), "packet"))
-    return Finding(parts, text)
+    criteria.append(
+        Criterion(calculated(float(first[0][1] if first else 0)), within(44, 0, "packet 44"), "packet")
+    )
+    return Finding(criteria, text)
 
 
 def basic_loses_all(evidence: Evidence) -> Finding:
@@ -123,7 +125,7 @@ def basic_loses_all(evidence: Evidence) -> Finding:
     arrived = events["time_s"][events["event"] == "delivered"] % 14.0
     through = calculated(float(np.count_nonzero(arrived > 10.0)))
     region = within(0.0, 0.0, "none; the run is deterministic")
-    return Finding([Part(through, region)], f"{through.at().mean:.0f} packets arrive in a bad period")
+    return Finding([Criterion(through, region)], f"{through.at().mean:.0f} packets arrive in a bad period")
 
 
 def clean(evidence: Evidence) -> Finding:
@@ -134,7 +136,7 @@ def clean(evidence: Evidence) -> Finding:
 
     share = evidence.share("trace", "ebsn", disturbed)
     quiet = Measured(1 - share.values, "share")
-    return Finding([Part(quiet, typical())], f"neither {_in_runs(quiet)}")
+    return Finding([Criterion(quiet, typical())], f"neither {_in_runs(quiet)}")
 
 
 def misprint(_evidence: Evidence) -> Finding:
@@ -142,35 +144,35 @@ def misprint(_evidence: Evidence) -> Finding:
     ours = calculated(ceiling(GOOD, 1.0, WIDE_MAX))
     region = within(11_800, 50, "11.75 to 11.85 kb/s: rounding of the printed digits")
     note = "the paper's own formula, 12.8 · 10 / (10 + 1), gives 11.64; the figures are drawn with it"
-    return Finding([Part(ours, region, unit=KBPS)], KBPS.text(ours.at().mean), note)
+    return Finding([Criterion(ours, region, unit=KBPS)], KBPS.text(ours.at().mean), note)
 
 
 def limit_binds(evidence: Evidence) -> Finding:
     """Find the transfers with timeouts under the printed limit of retransmissions."""
     sweep = evidence.sweep("limit")
-    parts = []
+    criteria = []
     for backoff in sweep.values("backoff"):
         having = sweep.nonzero_runs("timeouts", "ebsn", {"backoff": backoff, "most": "13"})
-        parts.append(Part(share_of(having), never(), backoff))
-    shares = [part.quantity.at() for part in parts]
+        criteria.append(Criterion(share_of(having), never(), backoff))
+    shares = [criterion.quantity.at() for criterion in criteria]
     text = ", ".join(
-        f"{share.mean:.0%} of transfers with waits up to {part.label}"
-        for share, part in zip(shares, parts, strict=True)
+        f"{share.mean:.0%} of transfers with waits up to {criterion.label}"
+        for share, criterion in zip(shares, criteria, strict=True)
     )
     note = "not both at a mean bad period of 4 s: figure limit-timeouts; reading retransmissions=unlimited"
-    return Finding(parts, f"timeouts in {text}", note, "some")
+    return Finding(criteria, f"timeouts in {text}", note, "some")
 
 
 def local_gain(evidence: Evidence) -> Finding:
     """Compare EBSN with basic TCP in the local area, at each bad period."""
     sweep = evidence.sweep("local")
-    parts = [
-        Part(sweep.ratio(THROUGHPUT, ("ebsn", at), ("basic", at)), about_gain(0.5), at["bad"])
+    criteria = [
+        Criterion(sweep.ratio(THROUGHPUT, ("ebsn", at), ("basic", at)), about_gain(0.5), at["bad"])
         for at in sweep.points()
     ]
-    found = largest([part.quantity for part in parts])
-    best = max(parts, key=lambda part: part.quantity.at().mean).label
-    return Finding(parts, f"up to {as_gain(found)} (bad {best})", rule="some")
+    found = largest([criterion.quantity for criterion in criteria])
+    best = max(criteria, key=lambda criterion: criterion.quantity.at().mean).label
+    return Finding(criteria, f"up to {as_gain(found)} (bad {best})", rule="some")
 
 
 def quench(evidence: Evidence) -> Finding:
@@ -186,13 +188,13 @@ def quench(evidence: Evidence) -> Finding:
     beside = f"{found.at().mean:.2f} times as many as local recovery without it"
     text = f"{beside}: {ours:.2f} timeouts per transfer for {theirs:.2f}"
     region = above(0.5, "over half of those without it remain: our margin for not preventing them")
-    return Finding([Part(found, region)], text)
+    return Finding([Criterion(found, region)], text)
 
 
 def scatter(evidence: Evidence) -> Finding:
     """Compare the scatter of throughput from run to run with the stated one, at every point."""
     sweep = evidence.sweep("wide")
-    parts, spreads = [], []
+    criteria, spreads = [], []
     for at in sweep.points():
         for scheme in ("basic", "ebsn"):
             quantity = sweep.quantity("throughput_bps", scheme, at)
@@ -201,9 +203,9 @@ def scatter(evidence: Evidence) -> Finding:
             # The variance relative to the squared mean: its root is the coefficient of variation.
             squares = ((quantity.values - found.mean) / found.mean) ** 2 * (found.n / (found.n - 1))
             region = below(SCATTER**2, "below 4 % from run to run at every point: a variance of 0.0016")
-            parts.append(Part(Measured(squares, "amount"), region, ", ".join([scheme, *at.values()])))
+            criteria.append(Criterion(Measured(squares, "amount"), region, ", ".join([scheme, *at.values()])))
     text = f"{min(spreads):.0%} to {max(spreads):.0%} from run to run"
-    return Finding(parts, text)
+    return Finding(criteria, text)
 
 
 def basic_local(evidence: Evidence) -> Finding:
@@ -212,13 +214,13 @@ def basic_local(evidence: Evidence) -> Finding:
     amount, _, of = total(sweep, "timeouts", "basic")
     resent, _, _ = total(sweep, "retransmitted_bytes", "basic")
     region = above(0.5, "in over half of the transfers at each bad period: our margin for a large number")
-    parts = [
-        Part(share_of(sweep.nonzero_runs(metric, "basic", at)), region, f"{label}, {at['bad']}")
+    criteria = [
+        Criterion(share_of(sweep.nonzero_runs(metric, "basic", at)), region, f"{label}, {at['bad']}")
         for metric, label in (("timeouts", "timeouts"), ("retransmitted_bytes", "retransmissions"))
         for at in sweep.points()
     ]
     text = f"{amount / of:.1f} timeouts and {resent / of / 1e3:.0f} KB retransmitted per transfer"
-    return Finding(parts, text)
+    return Finding(criteria, text)
 
 
 _FINE, _COARSE = "100 ms", "500 ms"
@@ -237,7 +239,7 @@ def coarse(evidence: Evidence) -> Finding:
     share = evidence.share("trace-coarse", "local-recovery", in_time)
     fine = evidence.share("trace", "local-recovery", in_time)
     text = f"a timeout between 10 and 14 s {_in_runs(share)}; with a clock of 100 ms {_in_runs(fine)}"
-    return Finding([Part(share, never())], text)
+    return Finding([Criterion(share, never())], text)
 
 
 def finer_clock(area: str, evidence: Evidence) -> Finding:
@@ -246,15 +248,17 @@ def finer_clock(area: str, evidence: Evidence) -> Finding:
     ticks = sweep.values("tick")
     step = below(1 + SCATTER, f"no coarser clock has over {SCATTER:.0%} more: {ONCE}")
     whole = below(text="fewer with the coarsest clock than with the finest")
-    parts, texts = [], []
+    criteria, texts = [], []
     for bad in sweep.values("bad"):
         for finer, coarser in (*pairwise(ticks), (ticks[0], ticks[-1])):
             over, under = (("local-recovery", {"tick": tick, "bad": bad}) for tick in (coarser, finer))
             region = whole if (finer, coarser) == (ticks[0], ticks[-1]) else step
-            parts.append(Part(sweep.ratio("timeouts", over, under), region, f"{finer} to {coarser}, {bad}"))
+            criteria.append(
+                Criterion(sweep.ratio("timeouts", over, under), region, f"{finer} to {coarser}, {bad}")
+            )
         means = along(sweep, "tick", {"bad": bad}, "timeouts", "local-recovery")
         texts.append(f"{', '.join(f'{mean.mean:.2f}' for mean in means)} per transfer, bad {bad}")
-    return Finding(parts, f"with clocks of {', '.join(ticks)}: {'; '.join(texts)}")
+    return Finding(criteria, f"with clocks of {', '.join(ticks)}: {'; '.join(texts)}")
 
 
 def _fine_clock(evidence: Evidence, area: str, metric: str, scheme: str) -> Measured:
@@ -265,41 +269,43 @@ def _fine_clock(evidence: Evidence, area: str, metric: str, scheme: str) -> Meas
 
 def clock_cost(evidence: Evidence) -> Finding:
     """Compare throughput and goodput of local recovery under both clocks."""
-    parts = [
-        Part(_fine_clock(evidence, area, metric, "local-recovery"), clearly_below(), f"{area} area, {label}")
+    criteria = [
+        Criterion(
+            _fine_clock(evidence, area, metric, "local-recovery"), clearly_below(), f"{area} area, {label}"
+        )
         for area in WORST_BAD
         for metric, label in ((THROUGHPUT, "throughput"), ("goodput", "goodput"))
     ]
-    text = ", ".join(f"{as_gain(part.quantity.at(), 1)} {part.label}" for part in parts)
-    return Finding(parts, f"100 ms beside 500 ms: {text}")
+    text = ", ".join(f"{as_gain(criterion.quantity.at(), 1)} {criterion.label}" for criterion in criteria)
+    return Finding(criteria, f"100 ms beside 500 ms: {text}")
 
 
 def clock_matters_less(evidence: Evidence) -> Finding:
     """Compare what the clock costs with EBSN and with local recovery."""
-    parts, texts = [], []
+    criteria, texts = [], []
     region = above(0.0, "what the clock changes is less by at least a fifth with EBSN: greatly")
     for area in WORST_BAD:
         ours, theirs = (_fine_clock(evidence, area, THROUGHPUT, name) for name in ("ebsn", "local-recovery"))
         left = Measured((1 - GREATLY) * (1 - theirs.values))
-        parts.append(Part(difference(left, Measured(1 - ours.values)), region, f"{area} area"))
+        criteria.append(Criterion(difference(left, Measured(1 - ours.values)), region, f"{area} area"))
         texts.append(f"{as_gain(ours.at(), 1)} for {as_gain(theirs.at(), 1)}, {area} area")
-    return Finding(parts, f"100 ms beside 500 ms: {'; '.join(texts)}")
+    return Finding(criteria, f"100 ms beside 500 ms: {'; '.join(texts)}")
 
 
 def clock_prevented(evidence: Evidence) -> Finding:
     """Find the transfers with EBSN that do not time out, with each clock."""
     region = above(0.5, "none in over half of the transfers with each clock: our margin for a large number")
-    parts = []
+    criteria = []
     for area in WORST_BAD:
         sweep = evidence.sweep(f"clock-{area}")
-        parts += [
-            Part(
+        criteria += [
+            Criterion(
                 share_of(~sweep.nonzero_runs("timeouts", "ebsn", at)), region, ", ".join([area, *at.values()])
             )
             for at in sweep.points()
         ]
-    least = min(parts, key=lambda part: part.quantity.at().mean)
-    return Finding(parts, f"none in {least.quantity.at().mean:.1%} of the transfers or more")
+    least = min(criteria, key=lambda criterion: criterion.quantity.at().mean)
+    return Finding(criteria, f"none in {least.quantity.at().mean:.1%} of the transfers or more")
 
 
 def lossier(axis: str, base: str, least: float, region: Region, evidence: Evidence) -> Finding:
@@ -311,12 +317,12 @@ def lossier(axis: str, base: str, least: float, region: Region, evidence: Eviden
         for value in values
     }
     there = Measured(least * (gains[base].values - 1))
-    parts = [
-        Part(difference(Measured(gains[value].values - 1), there), region, value)
+    criteria = [
+        Criterion(difference(Measured(gains[value].values - 1), there), region, value)
         for value in values[values.index(base) + 1 :]
     ]
     text = ", ".join(f"{as_gain(gains[value].at())} at {value}" for value in values)
-    return Finding(parts, text)
+    return Finding(criteria, text)
 
 
 KNOWN = ("128 B", "576 B")
@@ -338,7 +344,7 @@ def neither_size(evidence: Evidence) -> Finding:
     found, texts = [], []
     for bad in sweep.values("bad"):
         over = [
-            Part(
+            Criterion(
                 sweep.ratio(
                     THROUGHPUT, *(("basic", {"bad": bad, "size": each}) for each in (BETWEEN, known))
                 ),
@@ -348,22 +354,24 @@ def neither_size(evidence: Evidence) -> Finding:
             for known in KNOWN
         ]
         found.append(over)
-        texts.append(f"{' and '.join(as_gain(part.quantity.at()) for part in over)} (bad {bad})")
-    found.sort(key=lambda over: min(part.quantity.at().mean for part in over), reverse=True)
-    parts = [part for over in found[: len(found) // 2 + 1] for part in over]
-    return Finding(parts, f"{BETWEEN} over {' and '.join(KNOWN)}: {'; '.join(texts)}")
+        texts.append(f"{' and '.join(as_gain(criterion.quantity.at()) for criterion in over)} (bad {bad})")
+    found.sort(key=lambda over: min(criterion.quantity.at().mean for criterion in over), reverse=True)
+    criteria = [criterion for over in found[: len(found) // 2 + 1] for criterion in over]
+    return Finding(criteria, f"{BETWEEN} over {' and '.join(KNOWN)}: {'; '.join(texts)}")
 
 
 def rivals(evidence: Evidence) -> Finding:
     """Compare the rivals of section 2 with EBSN."""
     sweep = evidence.sweep("rivals")
-    parts = [
-        Part(sweep.ratio(THROUGHPUT, (rival, at), ("ebsn", at)), clearly_below(), f"{rival}, {at['bad']}")
+    criteria = [
+        Criterion(
+            sweep.ratio(THROUGHPUT, (rival, at), ("ebsn", at)), clearly_below(), f"{rival}, {at['bad']}"
+        )
         for rival in RIVALS
         for at in sweep.points()
     ]
-    texts = (f"{as_gain(part.quantity.at())} with {part.label}" for part in parts)
-    return Finding(parts, f"beside EBSN: {'; '.join(texts)}")
+    texts = (f"{as_gain(criterion.quantity.at())} with {criterion.label}" for criterion in criteria)
+    return Finding(criteria, f"beside EBSN: {'; '.join(texts)}")
 
 
 def new_timeout(evidence: Evidence) -> Finding:
@@ -373,12 +381,12 @@ def new_timeout(evidence: Evidence) -> Finding:
     unlimited, most = sweep.values("most")
     early = share_of(sweep.nonzero_runs("timeouts", "ebsn", {"most": unlimited, "timeout": small}))
     stuck = share_of(~sweep.nonzero_runs("finished", "ebsn", {"most": most, "timeout": large}))
-    parts = [
-        Part(early, typical(), "timeouts with a very small one"),
-        Part(stuck, typical(), "not completed with a very large one"),
+    criteria = [
+        Criterion(early, typical(), "timeouts with a very small one"),
+        Criterion(stuck, typical(), "not completed with a very large one"),
     ]
     text = (
         f"timeouts in {early.at().mean:.0%} of the transfers with a tenth of the estimate; with 1,000 times "
         f"it, {stuck.at().mean:.0%} wait for a lost segment for an hour"
     )
-    return Finding(parts, text)
+    return Finding(criteria, text)

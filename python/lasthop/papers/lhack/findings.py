@@ -28,8 +28,8 @@ from lasthop.papers.verdicts import (
     NEVER,
     PERCENT,
     SAME,
+    Criterion,
     Measured,
-    Part,
     Region,
     Unit,
     about,
@@ -154,7 +154,7 @@ def reaches(evidence: Evidence) -> Finding:
     shares = {messages: _share(evidence, "lhack", messages) for messages in (75, 150, 250)}
     text = ", ".join(f"{_percent(share.at())} at 1/{messages}" for messages, share in shares.items())
     region = above(0.955, "at least 95.5 % at the lowest rate: rounding of the printed digits")
-    return Finding([Part(shares[250], region, unit=PERCENT)], text)
+    return Finding([Criterion(shares[250], region, unit=PERCENT)], text)
 
 
 def below_60(evidence: Evidence) -> Finding:
@@ -166,7 +166,9 @@ def below_60(evidence: Evidence) -> Finding:
         "timeouts and a growing queue; with the reading recovery=reno, which has more timeouts, "
         "it is 54 %"
     )
-    return Finding([Part(found, below(0.60, "less than 60 %"), unit=PERCENT)], _percent(found.at()), note)
+    return Finding(
+        [Criterion(found, below(0.60, "less than 60 %"), unit=PERCENT)], _percent(found.at()), note
+    )
 
 
 def never_20(evidence: Evidence) -> Finding:
@@ -183,7 +185,7 @@ def never_20(evidence: Evidence) -> Finding:
         f"20 or more in {reached.at().mean:.0%} of the runs, for {_percent(found.at())} of the time; on "
         f"average {mean.mean:.1f} ± {mean.ci95:.1f}"
     )
-    return Finding([Part(reached, never())], text)
+    return Finding([Criterion(reached, never())], text)
 
 
 def each_corruption(evidence: Evidence) -> Finding:
@@ -198,7 +200,7 @@ def each_corruption(evidence: Evidence) -> Finding:
     )
     text = f"{found.at().mean:.2f} ± {found.at().ci95:.2f} times for each corrupted message"
     region = within(1.0, SAME, '0.9 to 1.1 times: our margin, as for "the same"')
-    return Finding([Part(found, region)], text, "two losses of one window cause one reduction")
+    return Finding([Criterion(found, region)], text, "two losses of one window cause one reduction")
 
 
 def slow_start(evidence: Evidence) -> Finding:
@@ -212,7 +214,7 @@ def slow_start(evidence: Evidence) -> Finding:
     at = found.at()
     # Exponential growth from 1 to 20 takes 4.5 round trips of 227 ms or more; linear growth takes nineteen.
     region = below(9 * 0.227, "20 within nine round trips: our margin, as linear growth takes nineteen")
-    return Finding([Part(found, region, unit=_SECONDS)], f"20 after {at.mean:.2f} ± {at.ci95:.2f} s")
+    return Finding([Criterion(found, region, unit=_SECONDS)], f"20 after {at.mean:.2f} ± {at.ci95:.2f} s")
 
 
 def _count(cuts: Sequence[Sequence[Cut]], predicate: Callable[[Cut], bool]) -> Sample:
@@ -227,7 +229,7 @@ def not_cut(evidence: Evidence) -> Finding:
     smaller, number_of = _count(cuts, lambda cut: cut.after < cut.before), _count(cuts, lambda cut: True)
     text = f"smaller after {smaller.sum():.0f} of {number_of.sum():.0f} in {len(runs)} runs"
     region = below(NEVER, "after at most 1 % of the corrupted messages: never")
-    return Finding([Part(rate(smaller, number_of), region, unit=PERCENT)], text)
+    return Finding([Criterion(rate(smaller, number_of), region, unit=PERCENT)], text)
 
 
 def halved(evidence: Evidence) -> Finding:
@@ -251,8 +253,8 @@ def halved(evidence: Evidence) -> Finding:
         f"at most a tenth of the cuts are to other than {half.low:.2f} to {half.high:.2f}, or for "
         "another loss than by a full buffer: our margin",
     )
-    parts = [Part(rate(each, number_of), region, label, PERCENT) for label, each in others.items()]
-    return Finding(parts, text)
+    criteria = [Criterion(rate(each, number_of), region, label, PERCENT) for label, each in others.items()]
+    return Finding(criteria, text)
 
 
 def peaks(
@@ -267,7 +269,7 @@ def peaks(
     found = evidence.quantity(experiment, scheme, peak)
     at = found.at()
     text = f"{at.mean:.1f} ± {at.ci95:.1f} messages before a cut"
-    return Finding([Part(found, region, unit=_MESSAGES)], text, _FULL_BUFFER)
+    return Finding([Criterion(found, region, unit=_MESSAGES)], text, _FULL_BUFFER)
 
 
 def not_below(evidence: Evidence) -> Finding:
@@ -280,7 +282,7 @@ def not_below(evidence: Evidence) -> Finding:
     at = found.at()
     region = above(OPTIMUM, "on average not below 20 after a cut")
     text = f"{at.mean:.1f} ± {at.ci95:.1f} messages after a cut"
-    return Finding([Part(found, region, unit=_MESSAGES)], text, _FULL_BUFFER)
+    return Finding([Criterion(found, region, unit=_MESSAGES)], text, _FULL_BUFFER)
 
 
 _FIGURE_5 = {"with lhacks": ("decrease", "lhack"), "wired": ("decrease-wired", "basic")}
@@ -297,10 +299,10 @@ def _overflow(number: int, run: Run) -> float:
 def near_7(evidence: Evidence) -> Finding:
     """Compare when the buffer first overflows in figure 5."""
     found = {label: evidence.quantity(*which, partial(_overflow, 0)) for label, which in _FIGURE_5.items()}
-    parts = [Part(each, about(7.0), label, _SECONDS) for label, each in found.items()]
+    criteria = [Criterion(each, about(7.0), label, _SECONDS) for label, each in found.items()]
     at = {label: each.at() for label, each in found.items()}
     text = ", ".join(f"{label} {each.mean:.1f} ± {each.ci95:.1f} s" for label, each in at.items())
-    return Finding(parts, text)
+    return Finding(criteria, text)
 
 
 def premature(evidence: Evidence) -> Finding:
@@ -315,7 +317,7 @@ def premature(evidence: Evidence) -> Finding:
     gain = f"{earlier.at().mean:.1f} ± {earlier.at().ci95:.1f} s"
     text = f"{found.mean:.1f} ± {found.ci95:.1f} s; {gain} earlier than without"
     region = above(0.0, "earlier than without the additional source, run by run")
-    return Finding([Part(earlier, region, unit=_SECONDS)], text)
+    return Finding([Criterion(earlier, region, unit=_SECONDS)], text)
 
 
 def alike(evidence: Evidence) -> Finding:
@@ -326,22 +328,23 @@ def alike(evidence: Evidence) -> Finding:
     text = ", ".join(
         f"{label} {each.mean:.1f} ± {each.ci95:.1f}" for label, each in zip(_FIGURE_5, at, strict=True)
     )
-    return Finding([Part(found, same())], f"{found.at().mean:.2f} times as large; mean windows: {text}")
+    return Finding([Criterion(found, same())], f"{found.at().mean:.2f} times as large; mean windows: {text}")
 
 
 def variant(experiment: str, beside: str, evidence: Evidence) -> Finding:
     """Compare the throughput of a variant with that of a mobile destination."""
-    parts = [
-        Part(_beside(evidence, experiment, messages), same(), f"1/{messages}") for messages in (75, 150, 250)
+    criteria = [
+        Criterion(_beside(evidence, experiment, messages), same(), f"1/{messages}")
+        for messages in (75, 150, 250)
     ]
-    text = ", ".join(f"{as_gain(part.quantity.at(), 1)} at {part.label}" for part in parts)
-    return Finding(parts, f"beside {beside} {text}")
+    text = ", ".join(f"{as_gain(criterion.quantity.at(), 1)} at {criterion.label}" for criterion in criteria)
+    return Finding(criteria, f"beside {beside} {text}")
 
 
 def several_routers(evidence: Evidence) -> Finding:
     """Compare the throughput over two routers of a cell with that over one."""
     found = _beside(evidence, "several-routers", 75)
-    return Finding([Part(found, same(), "1/75")], f"beside one router {as_gain(found.at(), 1)} at 1/75")
+    return Finding([Criterion(found, same(), "1/75")], f"beside one router {as_gain(found.at(), 1)} at 1/75")
 
 
 def stationary_host(evidence: Evidence) -> Finding:
@@ -349,16 +352,16 @@ def stationary_host(evidence: Evidence) -> Finding:
     at = {name: _by_messages(evidence, name, 75) for name in ("stationary-host", "rate")}
     theirs = ("rate", "lhack", at["rate"])
     region = above(0.9, "at least nine tenths of the throughput of a mobile destination: as close to it")
-    parts = [
-        Part(
+    criteria = [
+        Criterion(
             evidence.ratio("throughput_bps", ("stationary-host", scheme, at["stationary-host"]), theirs),
             region,
             f"at {scheme.partition('@')[2].partition(' ')[0]}",
         )
         for scheme in STATIONARY
     ]
-    text = ", ".join(f"{as_gain(part.quantity.at(), 1)} {part.label}" for part in parts)
-    return Finding(parts, f"beside a mobile destination {text}, at 1/75")
+    text = ", ".join(f"{as_gain(criterion.quantity.at(), 1)} {criterion.label}" for criterion in criteria)
+    return Finding(criteria, f"beside a mobile destination {text}, at 1/75")
 
 
 def double(evidence: Evidence) -> Finding:
@@ -374,7 +377,7 @@ def double(evidence: Evidence) -> Finding:
     note = "a message and any of its lhacks and fhacks"
     region = below(HARDLY, "at most one message in a thousand: hardly ever")
     text = f"{both.sum():.0f} of {sent.sum():,.0f} messages at 1/75"
-    return Finding([Part(rate(both, sent), region)], text, note)
+    return Finding([Criterion(rate(both, sent), region)], text, note)
 
 
 def _per_message(evidence: Evidence, experiment: str, metrics: tuple[str, ...], under: str) -> Measured:
@@ -388,13 +391,13 @@ def third_traffic(evidence: Evidence) -> Finding:
     """Count the acknowledgements for each message, of a destination that acknowledges every third."""
     found = _per_message(evidence, "every-third", ("acks_sent",), "segments_sent")
     text = f"{found.at().mean:.2f} acknowledgements for each data message"
-    return Finding([Part(found, about(1 / 3))], text)
+    return Finding([Criterion(found, about(1 / 3))], text)
 
 
 def doubled_traffic(evidence: Evidence) -> Finding:
     """Count acknowledgements and notices for each acknowledgement."""
     found = _per_message(evidence, "rate", ("acks_sent", "notices"), "acks_sent")
-    return Finding([Part(found, doubles())], f"{found.at().mean:.2f} times as many with lhacks")
+    return Finding([Criterion(found, doubles())], f"{found.at().mean:.2f} times as many with lhacks")
 
 
 LOST_DACKS = (0.0, 0.01, 0.05, 0.1)
@@ -405,16 +408,18 @@ def lost_dacks(evidence: Evidence) -> Finding:
     """Compare the throughput at several losses of acknowledgements with that at none."""
     sweep = evidence.sweep("lost-dacks")
     none, *losses = sweep.values("loss")
-    parts = [
-        Part(
+    criteria = [
+        Criterion(
             sweep.ratio("throughput_bps", ("lhack", {"loss": loss}), ("lhack", {"loss": none})),
             same(),
             f"{float(loss):.0%} of them",
         )
         for loss in losses
     ]
-    text = ", ".join(f"{as_gain(part.quantity.at(), 1)} with {part.label}" for part in parts)
-    return Finding(parts, text)
+    text = ", ".join(
+        f"{as_gain(criterion.quantity.at(), 1)} with {criterion.label}" for criterion in criteria
+    )
+    return Finding(criteria, text)
 
 
 CONTROLLED = ("tahoe", "reno", "newreno", "sack")
@@ -424,15 +429,17 @@ CONTROLLED = ("tahoe", "reno", "newreno", "sack")
 def any_protocol(evidence: Evidence) -> Finding:
     """Compare the throughput with and without lhacks, for each recovery with a control."""
     sweep = evidence.sweep("recovery")
-    parts = []
+    criteria = []
     for flavour in CONTROLLED:
         for ber in sweep.values("ber"):
             at = {"flavour": flavour, "ber": ber}
             label = f"{flavour}, one in {messages_per_corruption(number(ber)):.0f}"
-            parts.append(Part(sweep.ratio("throughput_bps", ("lhack", at), ("basic", at)), above(), label))
-    gains = {part.label: part.quantity.at() for part in parts}
+            criteria.append(
+                Criterion(sweep.ratio("throughput_bps", ("lhack", at), ("basic", at)), above(), label)
+            )
+    gains = {criterion.label: criterion.quantity.at() for criterion in criteria}
     least, most = (choose(gains, key=lambda label: gains[label].mean) for choose in (min, max))
-    return Finding(parts, f"{as_gain(gains[least])} ({least}) to {as_gain(gains[most])} ({most})")
+    return Finding(criteria, f"{as_gain(gains[least])} ({least}) to {as_gain(gains[most])} ({most})")
 
 
 def _several_gains(evidence: Evidence) -> dict[int, Measured]:
@@ -451,22 +458,26 @@ def _several_gains(evidence: Evidence) -> dict[int, Measured]:
 def several(evidence: Evidence) -> Finding:
     """Compare the throughput with and without lhacks, for several mobile hosts."""
     gains = _several_gains(evidence)
-    parts = [Part(gain, above(), f"{mobiles} mobiles") for mobiles, gain in gains.items() if mobiles > 1]
-    text = ", ".join(f"{as_gain(part.quantity.at(), 1)} with {part.label}" for part in parts)
-    return Finding(parts, text)
+    criteria = [
+        Criterion(gain, above(), f"{mobiles} mobiles") for mobiles, gain in gains.items() if mobiles > 1
+    ]
+    text = ", ".join(
+        f"{as_gain(criterion.quantity.at(), 1)} with {criterion.label}" for criterion in criteria
+    )
+    return Finding(criteria, text)
 
 
 def smaller_product(evidence: Evidence) -> Finding:
     """Compare the gain with several mobile hosts with that of one."""
     gains = _several_gains(evidence)
     region = below(0.0, "a smaller gain than with one mobile host")
-    parts = [
-        Part(difference(gain, gains[1]), region, f"{mobiles} mobiles")
+    criteria = [
+        Criterion(difference(gain, gains[1]), region, f"{mobiles} mobiles")
         for mobiles, gain in gains.items()
         if mobiles > 1
     ]
     text = ", ".join(f"{as_gain(gain.at(), 1)} with {mobiles}" for mobiles, gain in gains.items())
-    return Finding(parts, text)
+    return Finding(criteria, text)
 
 
 def misprint(evidence: Evidence) -> Finding:
@@ -484,7 +495,7 @@ def misprint(evidence: Evidence) -> Finding:
     region = Region(
         75 / (1 + 1 / 6), 75 * (1 + 1 / 6), "64 to 88: rounding of the printed 3, which is 2.5 to 3.5"
     )
-    return Finding([Part(ours, region)], f"one in {printed:.1f}", note)
+    return Finding([Criterion(ours, region)], f"one in {printed:.1f}", note)
 
 
 def caption(evidence: Evidence) -> Finding:
@@ -495,7 +506,7 @@ def caption(evidence: Evidence) -> Finding:
     text = ", ".join(f"{mean:.1f} at 1/{rate}" for rate, mean in means.items())
     note = "both are drawn, as figures 4 and 4-125, with the same result"
     region = within(1.0, 0.0, "one rate: the two are printed exactly")
-    return Finding([Part(calculated(150 / 125), region)], f"mean windows without lhacks: {text}", note)
+    return Finding([Criterion(calculated(150 / 125), region)], f"mean windows without lhacks: {text}", note)
 
 
 def round_trip(evidence: Evidence) -> Finding:
@@ -510,4 +521,4 @@ def round_trip(evidence: Evidence) -> Finding:
     delays = measured - _TRANSMISSION
     text = f"{delays * 1e3:.0f} ms, and {measured * 1e3:.0f} ms with the transmission on five links"
     region = within(0.2, 1e-3, "199 to 201 ms")
-    return Finding([Part(calculated(delays), region)], text)
+    return Finding([Criterion(calculated(delays), region)], text)

@@ -14,8 +14,8 @@ from lasthop.papers.paper import Claim
 from lasthop.papers.selective_fec.figures import LABELS, SCHEME, units
 from lasthop.papers.verdicts import (
     SAME,
+    Criterion,
     Measured,
-    Part,
     Region,
     above,
     below,
@@ -56,9 +56,9 @@ def _excesses(evidence: Evidence, policy: str) -> dict[str, Measured]:
 
 def _total_constant(evidence: Evidence) -> Finding:
     excesses = _excesses(evidence, "all")
-    parts = [Part(each, same(), margin) for margin, each in excesses.items()]
-    furthest = max((part.quantity.at() for part in parts), key=lambda each: abs(each.mean - 1))
-    return Finding(parts, f"beside 15 dB up to {as_gain(furthest, 1)}")
+    criteria = [Criterion(each, same(), margin) for margin, each in excesses.items()]
+    furthest = max((criterion.quantity.at() for criterion in criteria), key=lambda each: abs(each.mean - 1))
+    return Finding(criteria, f"beside 15 dB up to {as_gain(furthest, 1)}")
 
 
 def _insensitive(evidence: Evidence) -> Finding:
@@ -66,29 +66,31 @@ def _insensitive(evidence: Evidence) -> Finding:
     text = f"from 15 to 1 dB {as_gain(ours.at())}; no FEC {as_gain(theirs.at())}"
     less = difference(Measured(0.5 * (theirs.values - 1)), Measured(ours.values - 1))
     region = above(0.0, 'less than half the increase without FEC: our margin for "insensitive"')
-    return Finding([Part(less, region)], text)
+    return Finding([Criterion(less, region)], text)
 
 
 def _improvement(experiment: str, policies: tuple[str, ...], region: Region, evidence: Evidence) -> Finding:
     """Compare completion times with and without protection at small margins."""
-    parts, texts = [], []
+    criteria, texts = [], []
     for policy in policies:
         found = {
             margin: _versus(evidence, experiment, _at(margin, policy), _at(margin, "none"))
             for margin in SMALL
         }
-        parts += [Part(each, region, f"{LABELS[policy]} at {margin}") for margin, each in found.items()]
+        criteria += [
+            Criterion(each, region, f"{LABELS[policy]} at {margin}") for margin, each in found.items()
+        ]
         texts.append(f"{LABELS[policy]} {', '.join(f'{each.at().mean:.0%}' for each in found.values())}")
-    return Finding(parts, f"of the time without FEC, at 1, 2 and 3 dB: {'; '.join(texts)}")
+    return Finding(criteria, f"of the time without FEC, at 1, 2 and 3 dB: {'; '.join(texts)}")
 
 
 def _no_fec_fastest(region: Region, evidence: Evidence) -> Finding:
-    parts = [
-        Part(_versus(evidence, "ten", _at(margin, "none"), _at(margin, "all")), region, f"at {margin}")
+    criteria = [
+        Criterion(_versus(evidence, "ten", _at(margin, "none"), _at(margin, "all")), region, f"at {margin}")
         for margin in LARGE
     ]
-    gains = ", ".join(as_gain(part.quantity.at(), 1) for part in parts)
-    return Finding(parts, f"beside total at 13, 14 and 15 dB: {gains}")
+    gains = ", ".join(as_gain(criterion.quantity.at(), 1) for criterion in criteria)
+    return Finding(criteria, f"beside total at 13, 14 and 15 dB: {gains}")
 
 
 def _doppler(evidence: Evidence) -> Finding:
@@ -106,26 +108,28 @@ def _doppler(evidence: Evidence) -> Finding:
         1 + SAME,
         ("more by over a tenth with no FEC at small margins: remarkable, whereas others are the same"),
     )
-    parts = []
+    criteria = []
     for (policy, margin), each in effects.items():
         region = remarkable if policy == "none" and margin in SMALL else same()
-        parts.append(Part(each, region, f"{LABELS[policy]} at {margin}"))
+        criteria.append(Criterion(each, region, f"{LABELS[policy]} at {margin}"))
     note = f"at large margins no FEC {furthest('none', LARGE):.0%}"
-    return Finding(parts, f"at small margins up to: {text}", note)
+    return Finding(criteria, f"at small margins up to: {text}", note)
 
 
 def _less_with_longer_bursts(metrics: tuple[str, ...], unit: str, note: str, evidence: Evidence) -> Finding:
     """Compare the sum of some metrics without FEC, at Doppler frequency 0.1 and at 0.2."""
     sweep = evidence.sweep("ten")
-    parts, texts = [], []
+    criteria, texts = [], []
     for margin in SMALL:
         longer, shorter = (
             np.sum([sweep.sample(name, SCHEME, _at(margin, "none", doppler)) for name in metrics], axis=0)
             for doppler in ("0.1", "0.2")
         )
-        parts.append(Part(ratio(longer, shorter), below(text="less with 0.1 than with 0.2"), f"at {margin}"))
+        criteria.append(
+            Criterion(ratio(longer, shorter), below(text="less with 0.1 than with 0.2"), f"at {margin}")
+        )
         texts.append(f"{longer.mean():.2f} for {shorter.mean():.2f}")
-    return Finding(parts, f"{', '.join(texts)} {unit} with 0.1 for 0.2, at 1, 2 and 3 dB", note)
+    return Finding(criteria, f"{', '.join(texts)} {unit} with 0.1 for 0.2, at 1, 2 and 3 dB", note)
 
 
 def _gap(evidence: Evidence, experiment: str, margin: str) -> Measured:
@@ -138,19 +142,19 @@ def _gap(evidence: Evidence, experiment: str, margin: str) -> Measured:
 
 
 def _wider_gap(evidence: Evidence) -> Finding:
-    parts, texts = [], []
+    criteria, texts = [], []
     region = above(0.0, "larger with 50 segments at each small margin, in seconds, whichever is ahead")
     for margin in SMALL:
         ten, fifty = (_gap(evidence, name, margin) for name in ("ten", "fifty"))
         wider, narrower = (Measured(np.sign(each.at().mean) * each.values) for each in (fifty, ten))
-        parts.append(Part(difference(wider, narrower), region, f"at {margin}"))
+        criteria.append(Criterion(difference(wider, narrower), region, f"at {margin}"))
         texts.append(f"{fifty.at().mean:+.2f} s ({ten.at().mean:+.3f} s) at {margin}")
-    return Finding(parts, f"selective beside total, 50 segments (10): {', '.join(texts)}")
+    return Finding(criteria, f"selective beside total, 50 segments (10): {', '.join(texts)}")
 
 
 def _prevented(evidence: Evidence) -> Finding:
-    parts = [
-        Part(
+    criteria = [
+        Criterion(
             evidence.sweep("ten").ratio(
                 "timeouts", (SCHEME, _at(margin, "selective")), (SCHEME, _at(margin, "none"))
             ),
@@ -159,8 +163,8 @@ def _prevented(evidence: Evidence) -> Finding:
         )
         for margin in SMALL
     ]
-    left = ", ".join(f"{part.quantity.at().mean:.0%}" for part in parts)
-    return Finding(parts, f"of the timeouts without FEC, at 1, 2 and 3 dB: {left}")
+    left = ", ".join(f"{criterion.quantity.at().mean:.0%}" for criterion in criteria)
+    return Finding(criteria, f"of the timeouts without FEC, at 1, 2 and 3 dB: {left}")
 
 
 RETRANSMISSIONS = (2, 5, 9)
@@ -171,7 +175,7 @@ def _six_attempts(evidence: Evidence) -> Finding:
     """Compare losses with fewer attempts, and the time with more, with those at six."""
     sweep = evidence.sweep("attempts")
     fewer, six, more = sweep.values("retransmissions")
-    parts, texts = [], []
+    criteria, texts = [], []
     for protect in sweep.values("protect"):
         for margin in sweep.values("margin"):
             at = {
@@ -181,12 +185,12 @@ def _six_attempts(evidence: Evidence) -> Finding:
             label = f"{LABELS[protect]} at {margin}"
             lost = sweep.ratio("link_discards", (SCHEME, at[six]), (SCHEME, at[fewer]))
             time = sweep.ratio("completion_time_s", (SCHEME, at[more]), (SCHEME, at[six]))
-            parts += [
-                Part(lost, below(text="fewer segments lost than with three"), f"losses, {label}"),
-                Part(time, same(), f"time with ten attempts, {label}"),
+            criteria += [
+                Criterion(lost, below(text="fewer segments lost than with three"), f"losses, {label}"),
+                Criterion(time, same(), f"time with ten attempts, {label}"),
             ]
             texts.append(f"{as_gain(time.at())} ({label})")
-    return Finding(parts, f"with ten attempts a transfer takes {', '.join(texts)}")
+    return Finding(criteria, f"with ten attempts a transfer takes {', '.join(texts)}")
 
 
 VERSIONS = ("tahoe", "reno", "newreno", "sack")
@@ -199,7 +203,7 @@ FILE_SIZES = (10, 50, 200)
 def _versions(evidence: Evidence) -> Finding:
     """Compare completion times with selective and without protection, for each version of TCP."""
     sweep = evidence.sweep("versions")
-    parts = []
+    criteria = []
     for version in VERSIONS:
         for margin in sweep.values("margin"):
             ours, theirs = (
@@ -207,15 +211,15 @@ def _versions(evidence: Evidence) -> Finding:
                 for policy in ("selective", "none")
             )
             saved = sweep.ratio("completion_time_s", ours, theirs)
-            parts.append(Part(saved, greatly_below(), f"{version} at {margin}"))
-    text = ", ".join(f"{part.quantity.at().mean:.0%} ({part.label})" for part in parts)
-    return Finding(parts, f"of the time without FEC: {text}")
+            criteria.append(Criterion(saved, greatly_below(), f"{version} at {margin}"))
+    text = ", ".join(f"{criterion.quantity.at().mean:.0%} ({criterion.label})" for criterion in criteria)
+    return Finding(criteria, f"of the time without FEC: {text}")
 
 
 def _short_flows(evidence: Evidence) -> Finding:
     """Compare the share of the time that selective protection leaves, by the size of the file."""
     sweep = evidence.sweep("file-sizes")
-    parts, texts = [], []
+    criteria, texts = [], []
     for margin in sweep.values("margin"):
         left = []
         for size in sweep.values("size"):
@@ -228,41 +232,46 @@ def _short_flows(evidence: Evidence) -> Finding:
         texts.append(f"{shares} with {', '.join(map(str, FILE_SIZES))} segments at {margin}")
         for longer, name in zip(left[1:], FILE_SIZES[1:], strict=True):
             region = below(0.0, "less is left with 10 segments than with more")
-            parts.append(Part(difference(left[0], longer), region, f"beside {name} segments at {margin}"))
-    return Finding(parts, f"of the time without FEC: {'; '.join(texts)}")
+            criteria.append(
+                Criterion(difference(left[0], longer), region, f"beside {name} segments at {margin}")
+            )
+    return Finding(criteria, f"of the time without FEC: {'; '.join(texts)}")
 
 
 def _close_to_none(evidence: Evidence) -> Finding:
-    parts, texts = [], []
+    criteria, texts = [], []
     for margin in LARGE:
         near = _versus(evidence, "fifty", _at(margin, "selective"), _at(margin, "none"))
         far = _versus(evidence, "fifty", _at(margin, "selective"), _at(margin, "all"))
-        parts += [Part(near, same(), f"no FEC at {margin}"), Part(far, greatly_below(), f"total at {margin}")]
+        criteria += [
+            Criterion(near, same(), f"no FEC at {margin}"),
+            Criterion(far, greatly_below(), f"total at {margin}"),
+        ]
         texts.append(f"{as_gain(near.at())} and {as_gain(far.at())}")
-    return Finding(parts, f"beside no FEC and total at 13, 14 and 15 dB: {', '.join(texts)}")
+    return Finding(criteria, f"beside no FEC and total at 13, 14 and 15 dB: {', '.join(texts)}")
 
 
 def _three(evidence: Evidence) -> Finding:
     found = {margin: units(evidence, "ten", _at(margin, "none")) for margin in _margins(evidence)}
     falls = below(0.0, "fewer at each margin than at the one below")
-    parts = [
-        Part(difference(found[after], found[before]), falls, f"{before} to {after}")
+    criteria = [
+        Criterion(difference(found[after], found[before]), falls, f"{before} to {after}")
         for before, after in pairwise(found)
     ]
-    parts.append(Part(found["15 dB"], within(3.0, 0.1, f"2.9 to 3.1: {AXIS}"), "at 15 dB"))
+    criteria.append(Criterion(found["15 dB"], within(3.0, 0.1, f"2.9 to 3.1: {AXIS}"), "at 15 dB"))
     first, last = found["1 dB"].at(), found["15 dB"].at()
     text = f"{last.mean:.2f} at 15 dB, {first.mean:.2f} at 1 dB"
-    return Finding(parts, text)
+    return Finding(criteria, text)
 
 
 def _six(evidence: Evidence) -> Finding:
     region = within(6.0, 0.1, f"5.9 to 6.1: {AXIS}")
-    parts = [
-        Part(units(evidence, "ten", _at(margin, "all")), region, f"at {margin}")
+    criteria = [
+        Criterion(units(evidence, "ten", _at(margin, "all")), region, f"at {margin}")
         for margin in _margins(evidence)
     ]
-    means = [part.quantity.at().mean for part in parts]
-    return Finding(parts, f"{min(means):.2f} to {max(means):.2f}")
+    means = [criterion.quantity.at().mean for criterion in criteria]
+    return Finding(criteria, f"{min(means):.2f} to {max(means):.2f}")
 
 
 def _cheaper_at_small(evidence: Evidence) -> Finding:
@@ -273,26 +282,28 @@ def _cheaper_at_small(evidence: Evidence) -> Finding:
     text = ", ".join(f"{none.at().mean:.1f} at {margin}" for margin, (_, none) in found.items())
     note = "without the code, units are spent on failed attempts"
     region = below(0.0, "fewer with total protection at each small margin")
-    parts = [Part(difference(total, none), region, f"at {margin}") for margin, (total, none) in found.items()]
-    return Finding(parts, f"total: 6.0; no FEC: {text}", note)
+    criteria = [
+        Criterion(difference(total, none), region, f"at {margin}") for margin, (total, none) in found.items()
+    ]
+    return Finding(criteria, f"total: 6.0; no FEC: {text}", note)
 
 
 def _trade_off(evidence: Evidence) -> Finding:
-    parts = []
+    criteria = []
     region = above(0.0, f"between the two at every margin, or within a tenth of a unit: {AXIS}")
     for margin in _margins(evidence):
         none, selective, all_ = (
             units(evidence, "ten", _at(margin, policy)) for policy in ("none", "selective", "all")
         )
         low, high = sorted((none, all_), key=lambda each: each.at().mean)
-        parts.append(Part(difference(selective, low, 0.1), region, f"above the lower at {margin}"))
-        parts.append(Part(difference(high, selective, 0.1), region, f"below the higher at {margin}"))
+        criteria.append(Criterion(difference(selective, low, 0.1), region, f"above the lower at {margin}"))
+        criteria.append(Criterion(difference(high, selective, 0.1), region, f"below the higher at {margin}"))
     means = {
         policy: [units(evidence, "ten", _at(margin, policy)).at().mean for margin in ("1 dB", "15 dB")]
         for policy in ("none", "selective", "all")
     }
     text = ", ".join(f"{LABELS[policy]} {low:.2f} and {high:.2f}" for policy, (low, high) in means.items())
-    return Finding(parts, f"at 1 and at 15 dB: {text}")
+    return Finding(criteria, f"at 1 and at 15 dB: {text}")
 
 
 def _nearer(evidence: Evidence) -> Finding:
@@ -310,7 +321,7 @@ def _nearer(evidence: Evidence) -> Finding:
 
     ten, fifty = distances("ten"), distances("fifty")
     text = f"on average {fifty.at().mean:.0%} apart with 50 segments, {ten.at().mean:.0%} with 10"
-    closer = Part(difference(fifty, ten), below(0.0, "closer with 50 segments"))
+    closer = Criterion(difference(fifty, ten), below(0.0, "closer with 50 segments"))
     return Finding([closer], text)
 
 
@@ -328,7 +339,7 @@ def _printed_rate(evidence: Evidence) -> Finding:
         "(figure printed, reading bad-ber)"
     )
     text = f"with 1e-5 total protection takes {as_gain(found.at())} at 3 dB"
-    return Finding([Part(found, greatly_below())], text, note)
+    return Finding([Criterion(found, greatly_below())], text, note)
 
 
 def _printed_units(_evidence: Evidence) -> Finding:
@@ -336,7 +347,7 @@ def _printed_units(_evidence: Evidence) -> Finding:
         "⌈1460/480⌉ is 4; ⌈1460 · 255/(480 · 131)⌉ is 6 as printed; 1440 B make three and six (reading units)"
     )
     ours = calculated(float(-(-1460 // 480)))
-    return Finding([Part(ours, within(3.0, 0.0, "3"))], "4 by the formula of section III", note)
+    return Finding([Criterion(ours, within(3.0, 0.0, "3"))], "4 by the formula of section III", note)
 
 
 CLAIMS: tuple[Claim, ...] = (

@@ -28,8 +28,8 @@ from lasthop.papers.verdicts import (
     PERCENT,
     SAME,
     VERY_CLOSE,
+    Criterion,
     Measured,
-    Part,
     Region,
     Unit,
     about,
@@ -68,39 +68,43 @@ def peak(printed: float, margin: float, reason: str, name: str, evidence: Eviden
     """Compare the throughput of plain TCP without errors and hand-offs with a printed peak."""
     found = calculated(float(throughput(evidence, name, "basic").values[0]))
     region = printed_number(printed, margin / printed, reason, _MBPS)
-    return Finding([Part(found, region, unit=_MBPS)], _MBPS.estimate(found.at()))
+    return Finding([Criterion(found, region, unit=_MBPS)], _MBPS.estimate(found.at()))
 
 
 def point(scheme: str, rate: str, evidence: Evidence) -> Finding:
     """Compare a point of figure 4 with the printed one."""
     found, printed = throughput(evidence, at_rate(rate), scheme), 1e6 * FIGURE_4[scheme][rate]
-    part = Part(found, printed_number(printed, SAME, _MARGIN, _MBPS), unit=_MBPS)
-    return Finding([part], _MBPS.estimate(found.at()), f"ours is {found.at().mean / printed - 1:+.0%}")
+    criterion = Criterion(found, printed_number(printed, SAME, _MARGIN, _MBPS), unit=_MBPS)
+    return Finding([criterion], _MBPS.estimate(found.at()), f"ours is {found.at().mean / printed - 1:+.0%}")
 
 
 def ratios(
     rates: Sequence[str], region: Region, rule: str, decimals: int, evidence: Evidence, note: str = ""
 ) -> Finding:
     """Judge the speed-up by snoop at some error rates."""
-    parts = [Part(_over(evidence, rate), region, rate) for rate in rates]
-    text = ", ".join(f"{part.quantity.at().mean:.{decimals}f} at {part.label}" for part in parts)
-    return Finding(parts, f"{text} times as much", note, "largest" if rule == "largest" else "every")
+    criteria = [Criterion(_over(evidence, rate), region, rate) for rate in rates]
+    text = ", ".join(
+        f"{criterion.quantity.at().mean:.{decimals}f} at {criterion.label}" for criterion in criteria
+    )
+    return Finding(criteria, f"{text} times as much", note, "largest" if rule == "largest" else "every")
 
 
 def one_run(printed: dict[str, float], evidence: Evidence) -> Finding:
     """Judge the share of runs like the printed one, at one error in 256 Kbits."""
-    parts, texts = [], []
+    criteria, texts = [], []
     for scheme, value in printed.items():
         found = throughput(evidence, at_rate("256K"), scheme)
         region = about(value)
         like = (found.values / 1e6 >= region.low) & (found.values / 1e6 <= region.high)
         label = "Snoop" if scheme == "snoop" else "TCP"
-        parts.append(
-            Part(share_of(like), typical(), f"{label} at {region.low:.2g} to {region.high:.2g} Mb/s")
+        criteria.append(
+            Criterion(share_of(like), typical(), f"{label} at {region.low:.2g} to {region.high:.2g} Mb/s")
         )
         texts.append(f"{label} {found.values.min() / 1e6:.2f} to {found.values.max() / 1e6:.2f} Mb/s")
-    shares = ", ".join(f"{part.quantity.at().mean:.0%} of the runs: {part.label}" for part in parts)
-    return Finding(parts, f"{shares}; all runs: {', '.join(texts)}")
+    shares = ", ".join(
+        f"{criterion.quantity.at().mean:.0%} of the runs: {criterion.label}" for criterion in criteria
+    )
+    return Finding(criteria, f"{shares}; all runs: {', '.join(texts)}")
 
 
 def completes(evidence: Evidence) -> Finding:
@@ -110,7 +114,7 @@ def completes(evidence: Evidence) -> Finding:
     text = (
         f"{int((~unfinished).sum())} of {len(unfinished)} runs, in {time.at().mean / 3600:.1f} h on average"
     )
-    return Finding([Part(share_of(unfinished), never())], text)
+    return Finding([Criterion(share_of(unfinished), never())], text)
 
 
 def no_progress(evidence: Evidence) -> Finding:
@@ -124,7 +128,7 @@ def no_progress(evidence: Evidence) -> Finding:
     text = (
         f"{ours.at().mean:.0f} b/s, {PERCENT.estimate(found.at())} of {theirs.at().mean:.0f} b/s with snoop"
     )
-    return Finding([Part(found, region, unit=PERCENT)], text)
+    return Finding([Criterion(found, region, unit=PERCENT)], text)
 
 
 def row(interval: str, evidence: Evidence) -> Finding:
@@ -133,15 +137,15 @@ def row(interval: str, evidence: Evidence) -> Finding:
     found = throughput(evidence, moving(interval), SYSTEM)
     low, high = value - 2 * deviation, value + 2 * deviation
     text = f"{_MBPS.text(low)} to {_MBPS.text(high)}: twice the printed standard deviation"
-    part = Part(found, within(value, 2 * deviation, text), unit=_MBPS)
-    return Finding([part], _MBPS.estimate(found.at()), f"ours is {found.at().mean / value - 1:+.1%}")
+    criterion = Criterion(found, within(value, 2 * deviation, text), unit=_MBPS)
+    return Finding([criterion], _MBPS.estimate(found.at()), f"ours is {found.at().mean / value - 1:+.1%}")
 
 
 def frequent(evidence: Evidence) -> Finding:
     """Compare the throughput at each time between hand-offs with that without hand-offs."""
     whole = _staying(evidence, SYSTEM)
-    parts = [
-        Part(
+    criteria = [
+        Criterion(
             Measured(throughput(evidence, moving(interval), SYSTEM).values / whole),
             reaches(VERY_CLOSE),
             interval,
@@ -149,8 +153,8 @@ def frequent(evidence: Evidence) -> Finding:
         )
         for interval in INTERVALS
     ]
-    text = ", ".join(f"{part.quantity.at().mean:.1%} at {part.label}" for part in parts)
-    return Finding(parts, f"{text} of the throughput without hand-offs")
+    text = ", ".join(f"{criterion.quantity.at().mean:.1%} at {criterion.label}" for criterion in criteria)
+    return Finding(criteria, f"{text} of the throughput without hand-offs")
 
 
 def degradation(evidence: Evidence) -> Finding:
@@ -161,27 +165,30 @@ def degradation(evidence: Evidence) -> Finding:
     region = below(0.01, "less than 1 %: the text")
     text = f"at least {found.at().mean:.1%} by the rounded 1.42 and 1.45 Mb/s; ours is {ours:.1%}"
     note = "with two seconds or more between hand-offs, the rounded numbers allow it"
-    return Finding([Part(found, region, unit=PERCENT)], text, note)
+    return Finding([Criterion(found, region, unit=PERCENT)], text, note)
 
 
 def no_loss(evidence: Evidence) -> Finding:
     """Judge the share of the runs without errors in which the source retransmits."""
-    parts = [
-        Part(
+    criteria = [
+        Criterion(
             share_of(evidence.values(moving(interval), SYSTEM, "retransmitted_segments") > 0),
             never(),
             interval,
         )
         for interval in INTERVALS
     ]
-    having = int(sum(part.quantity.values.sum() for part in parts))
-    return Finding(parts, f"in {having or 'none'} of {sum(len(part.quantity.values) for part in parts)} runs")
+    having = int(sum(criterion.quantity.values.sum() for criterion in criteria))
+    return Finding(
+        criteria,
+        f"in {having or 'none'} of {sum(len(criterion.quantity.values) for criterion in criteria)} runs",
+    )
 
 
 def near_peak(rates: Sequence[str], evidence: Evidence) -> Finding:
     """Compare the throughput with hand-offs at low error rates with the peak."""
-    parts = [
-        Part(
+    criteria = [
+        Criterion(
             Measured(throughput(evidence, moving("5 s", rate), SYSTEM).values / PEAK_WITH_BEACONS),
             reaches(CLOSE),
             rate,
@@ -189,18 +196,21 @@ def near_peak(rates: Sequence[str], evidence: Evidence) -> Finding:
         )
         for rate in rates
     ]
-    return Finding(parts, ", ".join(f"{part.quantity.at().mean:.1%} at {part.label}" for part in parts))
+    return Finding(
+        criteria,
+        ", ".join(f"{criterion.quantity.at().mean:.1%} at {criterion.label}" for criterion in criteria),
+    )
 
 
 def as_without(rates: Sequence[str], evidence: Evidence) -> Finding:
     """Compare the throughput with hand-offs at high error rates with that without them."""
-    parts = []
+    criteria = []
     for rate in rates:
         ours = throughput(evidence, moving("5 s", rate), SYSTEM)
         theirs = throughput(evidence, moving(NEVER, rate), "snoop")
-        parts.append(Part(ratio(ours.values, theirs.values), same(), rate))
-    text = ", ".join(f"{as_gain(part.quantity.at())} at {part.label}" for part in parts)
-    return Finding(parts, text, "by figures 4 and 11 it is -30 % at 64K and -8 to +10 % at 128K to 1M")
+        criteria.append(Criterion(ratio(ours.values, theirs.values), same(), rate))
+    text = ", ".join(f"{as_gain(criterion.quantity.at())} at {criterion.label}" for criterion in criteria)
+    return Finding(criteria, text, "by figures 4 and 11 it is -30 % at 64K and -8 to +10 % at 128K to 1M")
 
 
 def _longest_pauses(run: Run) -> float:
@@ -222,10 +232,10 @@ def not_idle(evidence: Evidence) -> Finding:
         evidence.quantity("trace-hand-offs-5s", scheme, _longest_pauses)
         for scheme in (SYSTEM, FAST_RETRANSMISSIONS, "basic")
     )
-    parts = [Part(ratio(ours.values, theirs.values), below(1.0, "less"))]
+    criteria = [Criterion(ratio(ours.values, theirs.values), below(1.0, "less"))]
     pauses = [_SECONDS.estimate(each.at()) for each in (ours, theirs, plain)]
     text = f"{pauses[0]}; with fast retransmissions {pauses[1]}; with plain TCP {pauses[2]}"
-    return Finding(parts, text)
+    return Finding(criteria, text)
 
 
 def reduced(evidence: Evidence) -> Finding:
@@ -234,15 +244,20 @@ def reduced(evidence: Evidence) -> Finding:
         evidence.quantity("trace-hand-offs-5s", scheme, _longest_pauses)
         for scheme in (FAST_RETRANSMISSIONS, "basic")
     )
-    parts = [Part(ratio(ours.values, plain.values), greatly_below())]
-    return Finding(parts, f"{_SECONDS.estimate(ours.at())}; with plain TCP {_SECONDS.estimate(plain.at())}")
+    criteria = [Criterion(ratio(ours.values, plain.values), greatly_below())]
+    return Finding(
+        criteria, f"{_SECONDS.estimate(ours.at())}; with plain TCP {_SECONDS.estimate(plain.at())}"
+    )
 
 
 def lost_to_errors(rates: Sequence[str], evidence: Evidence) -> Finding:
     """Compare fast retransmissions after hand-offs with themselves without errors."""
-    parts = []
+    criteria = []
     whole = throughput(evidence, others("5 s"), FAST_RETRANSMISSIONS)
     for rate in rates:
         found = throughput(evidence, moving("5 s", rate), FAST_RETRANSMISSIONS)
-        parts.append(Part(ratio(found.values, whole.values), greatly_below(), rate))
-    return Finding(parts, ", ".join(f"{as_gain(part.quantity.at())} at {part.label}" for part in parts))
+        criteria.append(Criterion(ratio(found.values, whole.values), greatly_below(), rate))
+    return Finding(
+        criteria,
+        ", ".join(f"{as_gain(criterion.quantity.at())} at {criterion.label}" for criterion in criteria),
+    )

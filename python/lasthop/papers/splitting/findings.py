@@ -41,9 +41,9 @@ from lasthop.papers.splitting.network import (
 from lasthop.papers.verdicts import (
     ABOUT,
     SAME,
+    Criterion,
     Measured,
     Median,
-    Part,
     Region,
     Unit,
     about,
@@ -131,27 +131,27 @@ _FIFTH = "within a fifth and the reading error of a bar: our margin"
 
 def row_of_figure_4(control: str, delay: int, evidence: Evidence) -> Finding:
     """Compare a row of figure 4 with the printed one."""
-    parts, texts = [], []
+    criteria, texts = [], []
     for loss in LOSSES:
         segment = Segment(delay, loss, RATES[0])
         value = printed("4")[control, "one", "red", (segment,)]
         found = median(of_segment(evidence, segment, control))
         region = _near(value, SAME, _DIGITS * RATES[0] * 1e6, _TENTH)
-        parts.append(Part(found, region, f"{loss} %", MBPS))
+        criteria.append(Criterion(found, region, f"{loss} %", MBPS))
         texts.append(f"{found.at().mean / RATES[0] / 1e6:.2f} ({value / RATES[0] / 1e6:.2f})")
-    return Finding(parts, f"{', '.join(texts)} of the rate at 0 to 4 % (printed)")
+    return Finding(criteria, f"{', '.join(texts)} of the rate at 0 to 4 % (printed)")
 
 
 def segments_of_bbr3(rate: int, evidence: Evidence) -> Finding:
     """Compare the throughput of BBRv3 over one segment with the numbers of the artifact."""
     cells = {path[0]: value for (*_, path), value in printed("one").items() if path[0].rate == rate}
-    parts, apart = [], []
+    criteria, apart = [], []
     for segment, value in cells.items():
         found = median(of_segment(evidence, segment, "bbr3"))
-        parts.append(Part(found, _near(value, SAME, 0.0, _TENTH), str(segment), MBPS))
+        criteria.append(Criterion(found, _near(value, SAME, 0.0, _TENTH), str(segment), MBPS))
         apart.append(found.at().mean / value - 1)
     text = f"{min(apart):+.0%} to {max(apart):+.0%} of {len(cells)} numbers"
-    return Finding(parts, text)
+    return Finding(criteria, text)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -193,27 +193,29 @@ def number_of(kind: str, control: str, value: int, evidence: Evidence) -> Findin
         ABOUT * value,
         f"{(1 - ABOUT) * value:.0f} to {(1 + ABOUT) * value:.0f}: within a fifth, our margin",
     )
-    return Finding([Part(found, region, unit=COUNT)], COUNT.estimate(found.at()))
+    return Finding([Criterion(found, region, unit=COUNT)], COUNT.estimate(found.at()))
 
 
 def none_of(kind: str, control: str, evidence: Evidence) -> Finding:
     """Judge that no setting is of a kind."""
     found = settings_of(evidence, control)[kind]
-    return Finding([Part(found, below(0.5, "no setting"), unit=COUNT)], COUNT.estimate(found.at()))
+    return Finding([Criterion(found, below(0.5, "no setting"), unit=COUNT)], COUNT.estimate(found.at()))
 
 
 def bars_of_figure_1(number: int, evidence: Evidence) -> Finding:
     """Compare the bars of a setting of figure 1 with the printed ones."""
     name = f"marquee-{number}"
-    path, parts, texts = MARQUEE[name], [], []
+    path, criteria, texts = MARQUEE[name], [], []
     for control in OURS:
         for way, scheme in (("split", SPLIT), ("end-to-end", "basic")):
             value = printed("1")[control, way, "red", path]
             found = median(throughput(evidence, name, 0, control, scheme))
             error = _PIXEL * bottleneck(path) * 1e6
-            parts.append(Part(found, _near(value, ABOUT, error, _FIFTH), f"{CONTROLS[control]} {way}", MBPS))
+            criteria.append(
+                Criterion(found, _near(value, ABOUT, error, _FIFTH), f"{CONTROLS[control]} {way}", MBPS)
+            )
             texts.append(f"{CONTROLS[control]} {way} {found.at().mean / 1e6:.1f} ({value / 1e6:.1f})")
-    return Finding(parts, f"{', '.join(texts)} Mb/s (printed)")
+    return Finding(criteria, f"{', '.join(texts)} Mb/s (printed)")
 
 
 def who_gains(number: int, gaining: Sequence[str], evidence: Evidence) -> Finding:
@@ -223,77 +225,83 @@ def who_gains(number: int, gaining: Sequence[str], evidence: Evidence) -> Findin
     """
     name = f"marquee-{number}"
     half = 0.5e6 * bottleneck(MARQUEE[name])
-    parts, texts = [], []
+    criteria, texts = [], []
     for control in OURS:
         split, whole = (throughput(evidence, name, 0, control, scheme) for scheme in (SPLIT, "basic"))
         gain, reached = median(split / whole), median(split)
         label = CONTROLS[control]
         if control in gaining:
-            parts += [
-                Part(gain, above(_TWICE, "twice as much"), f"{label}'s gain"),
-                Part(reached, above(half, "and over half of the bottleneck"), f"{label} split", MBPS),
+            criteria += [
+                Criterion(gain, above(_TWICE, "twice as much"), f"{label}'s gain"),
+                Criterion(reached, above(half, "and over half of the bottleneck"), f"{label} split", MBPS),
             ]
         elif control == "cubic":
-            parts.append(
-                Part(reached, below(half, "less than half of the bottleneck"), f"{label} split", MBPS)
+            criteria.append(
+                Criterion(reached, below(half, "less than half of the bottleneck"), f"{label} split", MBPS)
             )
         else:
-            parts.append(Part(gain, below(_HALF_MORE, "less than 1.5 times as much"), f"{label}'s gain"))
+            criteria.append(
+                Criterion(gain, below(_HALF_MORE, "less than 1.5 times as much"), f"{label}'s gain")
+            )
         texts.append(f"{label} {gain.at().mean:.2f} times, to {reached.at().mean / 1e6:.1f} Mb/s")
-    return Finding(parts, "; ".join(texts))
+    return Finding(criteria, "; ".join(texts))
 
 
 def running_splits(figure: str, evidence: Evidence) -> Finding:
     """Compare the splits of figure 7 with the printed ones."""
     name = f"running-{figure}"
-    parts, apart = [], []
+    criteria, apart = [], []
     for place, path in enumerate(RUNNING[name]):
         value = printed(figure)["bbr3", "split", "red", path]
         found = median(throughput(evidence, name, place, "bbr3", SPLIT))
-        parts.append(Part(found, _near(value, SAME, 0.0, _TENTH), " | ".join(map(str, path)), MBPS))
+        criteria.append(Criterion(found, _near(value, SAME, 0.0, _TENTH), " | ".join(map(str, path)), MBPS))
         apart.append(found.at().mean / value - 1)
     return Finding(
-        parts, f"{min(apart):+.0%} to {max(apart):+.0%}, {np.mean(apart):+.1%} on average of {len(apart)}"
+        criteria, f"{min(apart):+.0%} to {max(apart):+.0%}, {np.mean(apart):+.1%} on average of {len(apart)}"
     )
 
 
 def heuristic_holds(figure: str, evidence: Evidence) -> Finding:
     """Compare our splits of figure 7 with the prediction from our own segments."""
     name = f"running-{figure}"
-    parts, apart = [], []
+    criteria, apart = [], []
     for place, path in enumerate(RUNNING[name]):
         split, alone = throughput(evidence, name, place, "bbr3", SPLIT), predicted(evidence, path, "bbr3")
         runs = min(len(split), len(alone))
         found = median(split[:runs] / alone[:runs])
-        parts.append(Part(found, about(1.0), " | ".join(map(str, path))))
+        criteria.append(Criterion(found, about(1.0), " | ".join(map(str, path))))
         apart.append(found.at().mean - 1)
-    return Finding(parts, f"{min(apart):+.0%} to {max(apart):+.0%} of the prediction for {len(apart)} paths")
+    return Finding(
+        criteria, f"{min(apart):+.0%} to {max(apart):+.0%} of the prediction for {len(apart)} paths"
+    )
 
 
 def figure_6(evidence: Evidence) -> Finding:
     """Compare the predicted utilisation of Linux in figure 6 with the printed one."""
     path = (Segment(20, 0, 40), Segment(1, 4, 50))
     whole = of_segment(evidence, Segment(20, 4, 40), "bbr3")
-    parts, texts = [], []
+    criteria, texts = [], []
     for label, sample, value in (
         ("end to end", whole, 0.25),
         ("split", predicted(evidence, path, "bbr3"), 0.91),
     ):
         found = median(sample, 40e6)
-        parts.append(Part(found, _near(value, SAME, _DIGITS, _TENTH), label))
+        criteria.append(Criterion(found, _near(value, SAME, _DIGITS, _TENTH), label))
         texts.append(f"{found.at().mean:.2f} {label} ({value:.2f})")
-    return Finding(parts, f"{', '.join(texts)} (printed)")
+    return Finding(criteria, f"{', '.join(texts)} (printed)")
 
 
 def queue_bars(name: str, control: str, evidence: Evidence) -> Finding:
     """Compare the throughputs with each queue with the artifact's bars."""
-    parts, apart = [], []
+    criteria, apart = [], []
     for (of, way, queue, path), value in printed("queues").items():
         if of == control and path == QUEUED[name]:
             scheme = SPLIT if way == "split" else "basic"
             found = median(of_queue(evidence, name, queue, control, scheme))
             region = _near(value, ABOUT, 0.05e6, _FIFTH)
-            parts.append(Part(found, region, f"{QUEUES[queue]} {way}", MBPS))
-            apart.append((found.at().mean / value - 1, parts[-1].label))
+            criteria.append(Criterion(found, region, f"{QUEUES[queue]} {way}", MBPS))
+            apart.append((found.at().mean / value - 1, criteria[-1].label))
     low, high = min(apart), max(apart)
-    return Finding(parts, f"{low[0]:+.0%} ({low[1]}) to {high[0]:+.0%} ({high[1]}) of {len(parts)} bars")
+    return Finding(
+        criteria, f"{low[0]:+.0%} ({low[1]}) to {high[0]:+.0%} ({high[1]}) of {len(criteria)} bars"
+    )

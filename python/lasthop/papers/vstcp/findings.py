@@ -13,8 +13,8 @@ from lasthop.papers.claims import Finding, as_gain, best
 from lasthop.papers.evidence import At, Evidence
 from lasthop.papers.verdicts import (
     CLEARLY,
+    Criterion,
     Measured,
-    Part,
     Region,
     about_gain,
     above,
@@ -68,11 +68,11 @@ def is_ahead(
     evidence: Evidence,
 ) -> Finding:
     """Compare each of `ours` with each of `theirs` at loss rates of at least `least` percent."""
-    parts, texts = [], []
+    criteria, texts = [], []
     for over in ours:
         for under in theirs:
             each = [
-                Part(
+                Criterion(
                     _versus(evidence, over, under, rate),
                     region,
                     f"{_NAMES[over]} beside {_NAMES[under]} at {rate:g} %",
@@ -80,21 +80,21 @@ def is_ahead(
                 for rate in rates(evidence, "rate")
                 if rate >= least
             ]
-            means = [part.quantity.at().mean for part in each]
+            means = [criterion.quantity.at().mean for criterion in each]
             texts.append(f"{min(means):.2f} to {max(means):.2f} times as much")
-            parts += each
-    found = labels_outside(parts)
+            criteria += each
+    found = labels_outside(criteria)
     text = "; ".join(texts) + (f"; not {', '.join(found)}" if found else "")
-    return Finding(parts, text, note)
+    return Finding(criteria, text, note)
 
 
 def throughput_falls(evidence: Evidence) -> Finding:
     """Compare each scheme with itself at the next lower loss rate."""
-    parts = []
+    criteria = []
     for (experiment, scheme), name in _NAMES.items():
         sweep, steps = evidence.sweep(experiment), rates(evidence, experiment)
-        parts += [
-            Part(
+        criteria += [
+            Criterion(
                 sweep.ratio(
                     "throughput_bps",
                     (scheme, at_rate(evidence, experiment, after)),
@@ -105,9 +105,9 @@ def throughput_falls(evidence: Evidence) -> Finding:
             )
             for before, after in pairwise(steps)
         ]
-    found = labels_outside(parts)
+    found = labels_outside(criteria)
     text = f"not {', '.join(found)}" if found else "all five fall"
-    return Finding(parts, text)
+    return Finding(criteria, text)
 
 
 def _gains(evidence: Evidence, experiment: str) -> dict[float, Measured]:
@@ -124,15 +124,15 @@ def may_increase(evidence: Evidence) -> Finding:
     first, last = gains[1.0], gains[13.0]
     text = f"{_percent(first)} at 1 %, {_percent(last)} at 13 %"
     region = above(0.0, "more at 13 % than at 1 %")
-    return Finding([Part(difference(last, first), region)], text)
+    return Finding([Criterion(difference(last, first), region)], text)
 
 
 def typical_gain(evidence: Evidence) -> Finding:
     """Return the gain over nocon at 3 and 5 %."""
     gains = _gains(evidence, "rate")
-    parts = [Part(gains[rate], above(), f"{rate:g} %") for rate in (3.0, 5.0)]
-    text = ", ".join(f"{_percent(part.quantity)} at {part.label}" for part in parts)
-    return Finding(parts, text)
+    criteria = [Criterion(gains[rate], above(), f"{rate:g} %") for rate in (3.0, 5.0)]
+    text = ", ".join(f"{_percent(criterion.quantity)} at {criterion.label}" for criterion in criteria)
+    return Finding(criteria, text)
 
 
 def _average(gains: dict[float, Measured]) -> Measured:
@@ -151,17 +151,17 @@ def ten_percent(evidence: Evidence) -> Finding:
         f"beside nocon, the next best; {_percent(few)} over those up to 5 %. The paper does not say which "
         "rates its average is over"
     )
-    return Finding([Part(found, about_gain(0.10))], text, note)
+    return Finding([Criterion(found, about_gain(0.10))], text, note)
 
 
 def thirty_percent(evidence: Evidence) -> Finding:
     """Return the largest gain over nocon at any loss rate."""
     gains = _gains(evidence, "rate")
     rate = max(gains, key=lambda rate: gains[rate].at().mean)
-    parts = [Part(each, about_gain(0.30), f"{rate:g} %") for rate, each in gains.items()]
+    criteria = [Criterion(each, about_gain(0.30), f"{rate:g} %") for rate, each in gains.items()]
     found = largest(list(gains.values()))
     text = f"{as_gain(found, 1)} at {rate:g} %"
-    return Finding(parts, text, "beside nocon", "largest")
+    return Finding(criteria, text, "beside nocon", "largest")
 
 
 def gap_narrows(evidence: Evidence) -> Finding:
@@ -170,14 +170,14 @@ def gap_narrows(evidence: Evidence) -> Finding:
     text = ", ".join(f"{100 * (gap.at().mean - 1):+.1f} % at {rate:g} %" for rate, gap in gaps.items())
     last, first = gaps[13.0], gaps[1.0]
     region = below(0.0, "smaller at 13 % than at 1 %")
-    return Finding([Part(difference(last, first), region)], text)
+    return Finding([Criterion(difference(last, first), region)], text)
 
 
 def works_well(evidence: Evidence) -> Finding:
     """Return the gain of method 2 over nocon at loss rates above 10 %."""
     gains = {rate: gain for rate, gain in _gains(evidence, "method-2").items() if rate > 10}
     text = ", ".join(f"{_percent(gain)} beside nocon at {rate:g} %" for rate, gain in gains.items())
-    return Finding([Part(gain, above(), f"at {rate:g} %") for rate, gain in gains.items()], text)
+    return Finding([Criterion(gain, above(), f"at {rate:g} %") for rate, gain in gains.items()], text)
 
 
 def _sizes(evidence: Evidence, rate: float) -> dict[int, Sample]:
@@ -200,15 +200,15 @@ def moves_left(evidence: Evidence) -> Finding:
     region = above(
         text=f"{small} B is better at {high:g} %, and {large} B at {low:g} %: the sizes of table 4"
     )
-    parts = []
+    criteria = []
     for rate, ours, other in ((high, small, large), (low, large, small)):
         samples = _sizes(evidence, rate)
-        parts.append(Part(ratio(samples[ours], samples[other]), region, f"at {rate:g} %"))
-    gains = [_percent(part.quantity) for part in parts]
+        criteria.append(Criterion(ratio(samples[ours], samples[other]), region, f"at {rate:g} %"))
+    gains = [_percent(criterion.quantity) for criterion in criteria]
     text = f"{small} B beside {large} B: {gains[0]} at {high:g} %; the other way: {gains[1]} at {low:g} %"
     found = {rate: best_size(evidence, rate) for rate in TABLE_4}
     note = "the best: " + ", ".join(f"{size} B at {rate:g} %" for rate, size in found.items())
-    return Finding(parts, text, note)
+    return Finding(criteria, text, note)
 
 
 def smaller_segments(trace: str, evidence: Evidence) -> Finding:
@@ -219,7 +219,9 @@ def smaller_segments(trace: str, evidence: Evidence) -> Finding:
 
     low, high = (evidence.quantity(f"{trace}-{rate}", "vs-tcp", mean) for rate in (3, 11))
     text = f"{low.at().mean:.0f} B on average at 3 %, {high.at().mean:.0f} B at 11 %"
-    return Finding([Part(ratio(high.values, low.values), below(text="smaller at 11 % than at 3 %"))], text)
+    return Finding(
+        [Criterion(ratio(high.values, low.values), below(text="smaller at 11 % than at 3 %"))], text
+    )
 
 
 def long_recovery(evidence: Evidence) -> Finding:
@@ -234,7 +236,7 @@ def long_recovery(evidence: Evidence) -> Finding:
     text = f"below 90 % of its rate until {normal:.1f} s after the loss; without, {without:.1f} s"
     region = above(2.0, 'over twice as long as without: our margin for "long"; the runs are deterministic')
     longer = calculated(normal / max(without, SPAN))
-    return Finding([Part(longer, region)], text)
+    return Finding([Criterion(longer, region)], text)
 
 
 def _beside(
@@ -272,25 +274,25 @@ def is_optimal(experiment: str, axis: str, value: str, evidence: Evidence) -> Fi
     """Compare every other value of a parameter with the one that the paper calls best, at 3 % and 11 %."""
     sweep = evidence.sweep(experiment)
     region = below(1 + FLAT, f"no other is better by over {FLAT:.0%}: {OURS}")
-    parts, texts = [], []
+    criteria, texts = [], []
     for rate, rest, where in _cases(evidence, experiment):
         found = _beside(evidence, experiment, rate, axis, value, **rest)
-        parts += [Part(each, region, f"{other} at {where}") for other, each in found.items()]
+        criteria += [Criterion(each, region, f"{other} at {where}") for other, each in found.items()]
         ahead = max(found, key=lambda other: found[other].at().mean)
         texts.append(f"{ahead} at {where}: {_percent(found[ahead])} beside {value}")
-    better = labels_outside(parts)
+    better = labels_outside(criteria)
     note = f"clearly better: {', '.join(better)}; " if better else ""
     others = [other for other in sweep.values(axis) if other != value]
     note += f"the best besides {value}, of {', '.join(others[:-1])} and {others[-1]}"
-    return Finding(parts, "; ".join(texts), note)
+    return Finding(criteria, "; ".join(texts), note)
 
 
 def hundred_packets(evidence: Evidence) -> Finding:
     """Compare a loss window of 100 packets with one of 5, at 3 and 11 %."""
     found = {rate: _beside(evidence, "loss-window", rate, "loss_window", "5")["100"] for rate in (3.0, 11.0)}
     text = ", ".join(f"{_percent(each)} at {rate:g} %" for rate, each in found.items())
-    parts = [Part(each, below(), f"at {rate:g} %") for rate, each in found.items()]
-    return Finding(parts, f"100 beside 5: {text}")
+    criteria = [Criterion(each, below(), f"at {rate:g} %") for rate, each in found.items()]
+    return Finding(criteria, f"100 beside 5: {text}")
 
 
 def above_real(evidence: Evidence) -> Finding:
@@ -298,7 +300,7 @@ def above_real(evidence: Evidence) -> Finding:
     sweep = evidence.sweep("wanted-loss")
     # The compared values do not depend on the runs; choosing the best of each side would bias the verdict.
     swept = sorted(sweep.values("wanted_loss"), key=float)
-    parts, texts = [], []
+    criteria, texts = [], []
     for rate in (3.0, 11.0):
         places = {
             value: ("vs-tcp", at_rate(evidence, "wanted-loss", rate, wanted_loss=value)) for value in swept
@@ -308,8 +310,8 @@ def above_real(evidence: Evidence) -> Finding:
             value: sweep.ratio("throughput_bps", places[above_it], places[value])
             for value in swept[: swept.index(above_it)]
         }
-        parts += [
-            Part(
+        criteria += [
+            Criterion(
                 gain,
                 above(text="better with the next e_w above the loss rate than below it"),
                 f"{value} at {rate:g} %",
@@ -319,7 +321,7 @@ def above_real(evidence: Evidence) -> Finding:
         shown = ", ".join(f"{_percent(gain)} beside {value}" for value, gain in gains.items())
         texts.append(f"{above_it} at {rate:g} %: {shown}")
     note = "e_c of five packets is a multiple of 0.2, so all e_w between two multiples have the same effect"
-    return Finding(parts, "; ".join(texts), note)
+    return Finding(criteria, "; ".join(texts), note)
 
 
 MEAN_SIZE = ("relay_payload_bytes", "relay_segments_sent")
@@ -347,31 +349,31 @@ def effects_of(
         found = sweep.sample(metric, "vs-tcp", at)
         return found / sweep.sample(per, "vs-tcp", at) if per else found
 
-    parts = []
+    criteria = []
     for label, metrics, region in effects:
         for rate, rest, where in _cases(evidence, experiment):
             over, under = (
                 measure(*metrics, at_rate(evidence, experiment, rate, **{axis: value}, **rest))
                 for value in (ours, theirs)
             )
-            parts.append(Part(ratio(over, under), region, f"{label} at {where}"))
-    text = ", ".join(f"{_percent(part.quantity)} {part.label}" for part in parts)
-    return Finding(parts, f"{ours} beside {theirs}: {text}")
+            criteria.append(Criterion(ratio(over, under), region, f"{label} at {where}"))
+    text = ", ".join(f"{_percent(criterion.quantity)} {criterion.label}" for criterion in criteria)
+    return Finding(criteria, f"{ours} beside {theirs}: {text}")
 
 
 def low_pass(evidence: Evidence) -> Finding:
     """Compare the low-pass filter of the loss rate with the average."""
     sweep = evidence.sweep("filter")
     region = below(1 + CLEARLY, "a filter is not better by over 5 %, clearly: averaging is enough")
-    parts = []
+    criteria = []
     for rate in rates(evidence, "filter"):
         ours, theirs = (
             ("vs-tcp", at_rate(evidence, "filter", rate, loss_rate=value))
             for value in ("low-pass", "average")
         )
-        parts.append(Part(sweep.ratio("throughput_bps", ours, theirs), region, f"{rate:g} %"))
-    text = ", ".join(f"{_percent(part.quantity)} at {part.label}" for part in parts)
-    return Finding(parts, f"a filter beside the average: {text}")
+        criteria.append(Criterion(sweep.ratio("throughput_bps", ours, theirs), region, f"{rate:g} %"))
+    text = ", ".join(f"{_percent(criterion.quantity)} at {criterion.label}" for criterion in criteria)
+    return Finding(criteria, f"a filter beside the average: {text}")
 
 
 def range_of_losses(_evidence: Evidence) -> Finding:
@@ -388,11 +390,11 @@ def range_of_losses(_evidence: Evidence) -> Finding:
         "errors-per); the ends of the axis then take e = 0.0019 and 0.0134"
     )
     whole = "0.5 % to 1.5 %, and 12.5 % to 13.5 %: rounding of the printed digits"
-    parts = [
-        Part(calculated(low), within(0.01, 0.005, whole), "the least"),
-        Part(calculated(high), within(0.13, 0.005, whole), "the most"),
+    criteria = [
+        Criterion(calculated(low), within(0.01, 0.005, whole), "the least"),
+        Criterion(calculated(high), within(0.13, 0.005, whole), "the most"),
     ]
-    return Finding(parts, text, note)
+    return Finding(criteria, text, note)
 
 
 def _loss(leave_error: float, leave_error_free: float, error_rate: float, errors_per: str) -> float:
@@ -426,7 +428,7 @@ def error_duration(evidence: Evidence) -> Finding:
     region = within(
         expected, 0.05 * expected, "5 % either way: our margin, the precision of the number of states"
     )
-    return Finding([Part(found, region)], text)
+    return Finding([Criterion(found, region)], text)
 
 
 def _readings(evidence: Evidence, growth: str, losses: str, method: str) -> Measured:
@@ -452,4 +454,4 @@ def as_printed(evidence: Evidence) -> Finding:
     printed = next(iter(GROWTHS))
     region = above(0.0, "method 1 gains more than method 2 by the rules as printed")
     apart = difference(gains[printed, "1"], gains[printed, "2"])
-    return Finding([Part(apart, region)], text, note)
+    return Finding([Criterion(apart, region)], text, note)

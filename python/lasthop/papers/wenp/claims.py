@@ -14,8 +14,8 @@ from lasthop.papers.evidence import Evidence
 from lasthop.papers.paper import Claim
 from lasthop.papers.verdicts import (
     ABOUT,
+    Criterion,
     Measured,
-    Part,
     Region,
     Unit,
     above,
@@ -51,20 +51,22 @@ def _near(found: Measured, printed: float) -> Finding:
     at = found.at()
     region = printed_number(printed, MARGIN, REASON, _KBPS)
     note = f"ours is {100 * (at.mean / printed - 1):+.1f} %"
-    return Finding([Part(found, region, unit=_KBPS)], _KBPS.estimate(at), note)
+    return Finding([Criterion(found, region, unit=_KBPS)], _KBPS.estimate(at), note)
 
 
 def _lossy_gain(evidence: Evidence) -> Finding:
-    parts = [Part(gain(evidence, "table", station), above(), f"MH {station}") for station in STATIONS[1:]]
-    text = ", ".join(f"{100 * (part.quantity.at().mean - 1):+.0f} %" for part in parts)
-    return Finding(parts, f"MH 2 to 8: {text}")
+    criteria = [
+        Criterion(gain(evidence, "table", station), above(), f"MH {station}") for station in STATIONS[1:]
+    ]
+    text = ", ".join(f"{100 * (criterion.quantity.at().mean - 1):+.0f} %" for criterion in criteria)
+    return Finding(criteria, f"MH 2 to 8: {text}")
 
 
 def _first_loses(evidence: Evidence) -> Finding:
     found = gain(evidence, "table", "1")
     printed = PRINTED["wenp"][0] / PRINTED["basic"][0] - 1
     text = f"{as_gain(found.at())}; printed are {100 * printed:+.0f} %"
-    return Finding([Part(found, below())], text)
+    return Finding([Criterion(found, below())], text)
 
 
 def _sum(scheme: str, evidence: Evidence) -> Finding:
@@ -75,14 +77,14 @@ def _fairer(evidence: Evidence) -> Finding:
     ours, theirs = (evidence.values("table", scheme, "fairness") for scheme in ("wenp", "basic"))
     text = f"Jain's index {ours.mean():.3f} for {theirs.mean():.3f}"
     region = above(text="a higher index than without")
-    return Finding([Part(ratio(ours, theirs), region)], text)
+    return Finding([Criterion(ratio(ours, theirs), region)], text)
 
 
 def _fewer_timeouts(evidence: Evidence) -> Finding:
     ours, theirs = (evidence.values("table", scheme, "timeouts") for scheme in ("wenp", "basic"))
     text = f"{ours.mean():.1f} for {theirs.mean():.1f} in 300 s, all stations"
     region = below(text="fewer than without")
-    return Finding([Part(ratio(ours, theirs), region)], text)
+    return Finding([Criterion(ratio(ours, theirs), region)], text)
 
 
 def _own_packets(run: Run) -> tuple[int, int]:
@@ -102,8 +104,8 @@ def _own_packets(run: Run) -> tuple[int, int]:
 def _injects_nothing(evidence: Evidence) -> Finding:
     own, passed = zip(*map(_own_packets, evidence.runs("trace", "wenp")), strict=True)
     text = f"{sum(own)} more packets were delivered or lost than hosts have sent, of {sum(passed):,}"
-    part = Part(calculated(float(sum(own))), within(0.0, 0.0, "none in any run: by construction"))
-    return Finding([part], f"{text}, in {len(own)} runs")
+    criterion = Criterion(calculated(float(sum(own))), within(0.0, 0.0, "none in any run: by construction"))
+    return Finding([criterion], f"{text}, in {len(own)} runs")
 
 
 def _overhead(evidence: Evidence) -> Finding:
@@ -116,11 +118,11 @@ def _overhead(evidence: Evidence) -> Finding:
     )
     note = "a header is two sequence numbers; a window of 64 KiB has 45 segments, eight windows have 360"
     small = "at most the eight windows in headers, and two look-ups for each packet: by construction"
-    parts = [
-        Part(calculated(peak), below(8 * 65_535 / 1460 + 8, small), "headers"),
-        Part(calculated(lookups), below(2.0, small), "look-ups"),
+    criteria = [
+        Criterion(calculated(peak), below(8 * 65_535 / 1460 + 8, small), "headers"),
+        Criterion(calculated(lookups), below(2.0, small), "look-ups"),
     ]
-    return Finding(parts, text, note)
+    return Finding(criteria, text, note)
 
 
 def _divisor(evidence: Evidence) -> Finding:
@@ -131,7 +133,7 @@ def _divisor(evidence: Evidence) -> Finding:
     )
     region = printed_number(214e3, MARGIN, REASON, _KBPS)
     text = f"MH 8 gets {_KBPS.text(found.at().mean)} if it loses 20 %"
-    return Finding([Part(found, region, unit=_KBPS)], text, note)
+    return Finding([Criterion(found, region, unit=_KBPS)], text, note)
 
 
 def _alpha(evidence: Evidence) -> Finding:
@@ -145,7 +147,7 @@ def _alpha(evidence: Evidence) -> Finding:
     found = ", ".join(_KBPS.text(float(each.mean())) for each in (half, usual, whole))
     text = f"with alpha 0.5, 0.75 and 1 MH 2 to 8 have {found}"
     region = above(text="more than with 0.5")
-    return Finding([Part(ratio(usual, half), region)], text)
+    return Finding([Criterion(ratio(usual, half), region)], text)
 
 
 def _of_recoveries(
@@ -174,7 +176,7 @@ def _quarter(evidence: Evidence) -> Finding:
         0.25, ABOUT * 0.25, '0.2 to 0.3 of the window: our margin, a fifth of the number as for "about"'
     )
     text = f"{shares} of the window are sent in the round trip after a recovery"
-    return Finding([Part(difference(found["wenp"], found["basic"]), region)], text)
+    return Finding([Criterion(difference(found["wenp"], found["basic"]), region)], text)
 
 
 def _several_losses(evidence: Evidence) -> Finding:
@@ -187,7 +189,9 @@ def _several_losses(evidence: Evidence) -> Finding:
         f"{100 * found[scheme].at().mean:.0f} % with {name}" for scheme, name in SCHEMES.items()
     )
     region = above(0.0, "more often than without")
-    return Finding([Part(difference(found["wenp"], found["basic"]), region)], f"without a timeout: {shares}")
+    return Finding(
+        [Criterion(difference(found["wenp"], found["basic"]), region)], f"without a timeout: {shares}"
+    )
 
 
 def _two_drops(evidence: Evidence) -> Finding:
@@ -196,7 +200,7 @@ def _two_drops(evidence: Evidence) -> Finding:
         "WENP": ("flight-2", "wenp", 0.75),
         "WENP with a threshold of 3": ("flight-3", "wenp", 0.75),
     }
-    parts, texts = [], []
+    criteria, texts = [], []
     for label, (experiment, scheme, alpha) in cases.items():
         least = min(window for window, timeouts in flights(evidence, experiment, scheme) if not timeouts)
         texts.append(f"{label} from {least} segments on")
@@ -206,8 +210,8 @@ def _two_drops(evidence: Evidence) -> Finding:
         )
         if experiment == "flight-2":
             region = Region(np.floor(bound) + 1, np.inf, exact)
-            parts.append(Part(calculated(float(least)), region, label))
-    return Finding(parts, f"no timeout: {', '.join(texts)}")
+            criteria.append(Criterion(calculated(float(least)), region, label))
+    return Finding(criteria, f"no timeout: {', '.join(texts)}")
 
 
 def _upload(evidence: Evidence) -> Finding:
@@ -220,7 +224,7 @@ def _upload(evidence: Evidence) -> Finding:
         "the access point; downloads (reading direction) have the printed gains"
     )
     region = Region(1.0, np.inf, "at least one acknowledgement marked")
-    return Finding([Part(calculated(marked), region)], text, note)
+    return Finding([Criterion(calculated(marked), region)], text, note)
 
 
 CLAIMS: tuple[Claim, ...] = (
