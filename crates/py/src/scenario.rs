@@ -1094,7 +1094,7 @@ impl Scenario {
     /// >>> from lasthop import Scenario
     /// >>> scenario = Scenario.load("scenarios/ebsn-example.toml")
     /// >>> scenario.reacting("ebsn"), scenario.reacting("basic")
-    /// ({'ebsn': 'nothing called for it'}, {})
+    /// ({'ebsn': 'nothing called for it that the sender had not done already'}, {})
     fn reacting(&self, scheme: &str) -> BTreeMap<&'static str, &'static str> {
         self.0.reacting(scheme).into_iter().collect()
     }

@@ -24,7 +24,7 @@ const PLUS: char = '+';
 const AT: char = '@';
 
 /// Why a scheme had no effect on senders that heed it.
-const NO_OCCASION: &str = "nothing called for it";
+const NO_OCCASION: &str = "nothing called for it that the sender had not done already";
 
 /// One or several schemes installed together; each run has one combination.
 pub struct Combination<'a> {
