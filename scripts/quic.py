@@ -15,6 +15,9 @@ from pathlib import Path
 
 from lasthop import Scenario, load
 from lasthop.core.statistics import paired_difference
+from lasthop.papers import splitting
+from lasthop.papers.splitting.network import Segment, bottleneck, links
+from lasthop.papers.splitting.network import size as bytes_of
 from lasthop.race import Arm, Race
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -99,6 +102,12 @@ EXCHANGES = (
     ("quinn-bbr", "3", ""),
     ("quinn-bbr", "3", "5 KB"),
 )
+# Controls of the paper on splits, over TCP and over QUIC, in the setting of its figure 6.
+SPLITTING = (
+    *("linux-bbr3", "quinn-linux-bbr3", "linux-bbr", "quinn-linux-bbr", "quinn-bbr"),
+    *("linux", "quinn-cubic"),
+)
+WHOLE, PARTS = Segment(20, 4, 40), (Segment(20, 0, 40), Segment(1, 4, 50))
 RUNS = 8
 METRIC = "throughput_bps"
 
@@ -336,6 +345,35 @@ def applications(losses: Sequence[str] = ("0", "1 %", "3 %"), runs: int = RUNS) 
     return rows
 
 
+def figure_6(runs: int = RUNS) -> list[str]:
+    """Return a row for each sender: the utilisation of the bottleneck end to end, and by a predicted split.
+
+    Each is for losses in bursts, as the authors offload segmentation, and of single packets.
+    """
+    segment = load(Path(splitting.__file__).with_name("one.toml"))
+
+    def median(sender: str, path: Segment, offload: bool) -> float:
+        scenario = segment.with_(
+            {
+                "sender": sender,
+                "link": links([path], offload=offload),
+                "application.download.response.constant": bytes_of([path]),
+            }
+        )
+        found = [scenario.run("basic", run=run).applications["download"] for run in range(runs)]
+        time = statistics.median(float(each["mean_response_time_s"]) for each in found)
+        return 8 * bytes_of([path]) / 1e6 / time
+
+    rows = []
+    for sender in SPLITTING:
+        cells = []
+        for offload in (True, False):
+            whole, *parts = (median(sender, path, offload) for path in (WHOLE, *PARTS))
+            cells += [f"{rate / bottleneck([WHOLE]):.2f}" for rate in (whole, min(parts))]
+        rows.append(row([f"`{sender}`", *cells]))
+    return rows
+
+
 TABLES: dict[str, Callable[..., list[str]]] = {
     "goodput": goodput,
     "controls": controls,
@@ -349,6 +387,7 @@ TABLES: dict[str, Callable[..., list[str]]] = {
     "observers": observers,
     "beside": beside,
     "applications": applications,
+    "figure 6": figure_6,
 }
 
 

@@ -41,7 +41,7 @@ def test_the_tables_of_the_page_are_those_of_the_script() -> None:
     for sender, found in zip(senders, quic.goodput(senders, losses), strict=True):
         assert found.split("|")[2:-1] == [page[sender][1 + column] for column in columns]
     pages = PAGE + quic.PAGES[1].read_text(encoding="utf-8")
-    assert [len(quic.written(pages, name)) for name in quic.TABLES] == [6, 7, 5, 2, 2, 6, 6, 4, 5, 3, 8, 7]
+    assert [len(quic.written(pages, name)) for name in quic.TABLES] == [6, 7, 5, 2, 2, 6, 6, 4, 5, 3, 8, 7, 7]
 
 
 def test_a_comparison_tells_who_is_helped_by_what(command: Command) -> None:
@@ -125,6 +125,33 @@ def test_captures_have_the_datagrams_of_quic(tmp_path: Path) -> None:
     assert rows[0][1:3] == ["0", "0200000000000001"], "the client's Initial"
     assert {"0", "2"} <= {kind for row in rows for kind in row[1].split(",")}
     assert all(captured == length for *_, captured, length in rows)
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+@pytest.mark.parametrize("resumed", [False, True])
+def test_wireshark_decrypts_captures_with_tls(tmp_path: Path, resumed: bool) -> None:
+    """By the secrets in the capture, or by the key log beside it; not at all without either."""
+    capture, bare = tmp_path / "quic.pcapng", tmp_path / "bare.pcapng"
+    settings = ["sender=quinn-cubic", "quic.tls=true", f"quic.zero_rtt={str(resumed).lower()}"]
+    run = lasthop.load("last-mile", [*settings, "transfer.size=100 KB"]).run(pcap=capture)
+    subprocess.run(["editcap", "--discard-all-secrets", capture, bare], check=True)
+
+    def streams(file: Path, *options: str) -> tuple[int, set[int]]:
+        line = ["tshark", "-r", str(file), *options, "-Y", "quic.stream.stream_id", "-T", "fields"]
+        line += ["-e", "quic.stream.length", "-e", "quic.packet_number"]
+        done = subprocess.run(line, capture_output=True, text=True, check=True)
+        rows = [row.split("\t") for row in done.stdout.splitlines()]
+        lengths = [int(length) for lengths, _ in rows for length in lengths.split(",") if length]
+        return sum(lengths), {int(number) for _, numbers in rows for number in numbers.split(",")}
+
+    found, numbers = streams(capture)
+    # Retransmissions too, and without the last frame of each datagram, which has no length.
+    assert len(numbers) > 70, (found, numbers)
+    assert streams(bare, "-o", f"tls.keylog_file:{capture.with_suffix('.keys')}") == (found, numbers)
+    assert streams(bare) == (0, set())
+    assert run.metrics["delivered_bytes"] == 100_000
+    labels = capture.with_suffix(".keys").read_text(encoding="utf-8")
+    assert ("CLIENT_EARLY_TRAFFIC_SECRET" in labels) is resumed
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 //! Captures of a simulated run.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use lasthop_base::Time;
 use lasthop_proto::tcp::Flags;
@@ -74,7 +74,7 @@ pub struct CapturedPart {
 /// from 0, host *n* has the address 10.2*p*.0.*n* + 1.
 ///
 /// Of TCP and of other traffic, only headers are stored, and payloads as lengths, to keep files small; of QUIC, the whole
-/// datagrams, not to be fragmented. Lengths are those of the encoded
+/// datagrams, not to be fragmented, after the secrets of TLS that protect them, if they are. Lengths are those of the encoded
 /// headers, even where [`Packet::size`] counts headers differently, as some old simulators do.
 ///
 /// Host *n* has the address 10.0.0.*n* + 1. In flow *f*, the host that sends first uses port 49152 + *f* and
@@ -90,6 +90,11 @@ pub struct RunCapture<W: Write> {
     wires: Vec<WireId>,
     losses: bool,
     parts: Vec<(CapturedPart, Encoder)>,
+    contents: Option<Contents>,
+    /// Bytes of the key log of the contents that are in the file.
+    logged: usize,
+    /// Where the key log is written by itself.
+    key_log: Option<PathBuf>,
     failure: Option<io::Error>,
 }
 
@@ -105,7 +110,8 @@ const LOSSES: u32 = 1;
 const BUFFER: usize = 1 << 18;
 
 impl RunCapture<BufWriter<File>> {
-    /// Creates a file, or empties an existing one.
+    /// Creates a file, or empties an existing one. If there are secrets of TLS, [`finish`](RunCapture::finish) writes them to a key
+    /// log beside it, too: the same path with the extension `keys`.
     ///
     /// # Errors
     /// If the file cannot be created or written.
@@ -117,7 +123,9 @@ impl RunCapture<BufWriter<File>> {
         point: CapturePoint,
         contents: Option<Contents>,
     ) -> io::Result<RunCapture<BufWriter<File>>> {
-        RunCapture::new(BufWriter::with_capacity(BUFFER, File::create(path)?), point, contents)
+        let key_log = Some(path.as_ref().with_extension("keys"));
+        let file = BufWriter::with_capacity(BUFFER, File::create(path)?);
+        Ok(RunCapture { key_log, ..RunCapture::new(file, point, contents)? })
     }
 }
 
@@ -148,7 +156,17 @@ impl<W: Write> RunCapture<W> {
             (part, encoder)
         });
         let (wires, losses, parts) = (point.wires, point.losses, parts.collect());
-        Ok(RunCapture { file, encoder, wires, losses, parts, failure: None })
+        Ok(RunCapture {
+            file,
+            encoder,
+            wires,
+            losses,
+            parts,
+            contents,
+            logged: 0,
+            key_log: None,
+            failure: None,
+        })
     }
 
     /// The limit that the file has reached, [`MAX_PACKETS`](crate::MAX_PACKETS) or [`MAX_BYTES`](crate::MAX_BYTES) with its unit, if
@@ -170,7 +188,12 @@ impl<W: Write> RunCapture<W> {
     pub fn finish(self) -> io::Result<W> {
         match self.failure {
             Some(failure) => Err(failure),
-            None => self.file.finish(),
+            None => {
+                if let (Some(path), Some(contents), true) = (self.key_log, self.contents, self.logged > 0) {
+                    contents.read_secrets(0, |lines| fs::write(path, lines))?;
+                }
+                self.file.finish()
+            }
         }
     }
 
@@ -221,6 +244,12 @@ impl<W: Write> RunCapture<W> {
         datagram: &Datagram,
         comment: Option<String>,
     ) -> io::Result<()> {
+        if let Some(contents) = &self.contents {
+            self.logged += contents.read_secrets(self.logged, |new| match new {
+                "" => Ok(0),
+                new => self.file.secrets(new).map(|()| new.len()),
+            })?;
+        }
         self.file.packet(&Record {
             interface,
             time,

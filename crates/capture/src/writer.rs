@@ -97,6 +97,14 @@ impl<W: Write> Writer<W> {
         self.end()
     }
 
+    /// Writes secrets of TLS, as lines of a key log, for packets that follow.
+    pub(crate) fn secrets(&mut self, lines: &str) -> io::Result<()> {
+        self.begin(block::SECRETS);
+        self.words(&[block::TLS_KEY_LOG, lines.len() as u32]);
+        self.padded(lines.as_bytes());
+        self.end()
+    }
+
     /// Flushes and returns the output.
     pub(crate) fn finish(mut self) -> io::Result<W> {
         self.out.flush()?;

@@ -22,7 +22,7 @@ use crate::application::SERVER_FLIGHT;
 /// tick = "1 ms"
 /// ```
 ///
-/// The handshake and the packets have the sizes of TLS 1.3, without cryptography. Packets are ECN-capable, as those of the
+/// The handshake and the packets have the sizes of TLS 1.3, without cryptography unless `tls` is set. Packets are ECN-capable, as those of the
 /// stacks are: a queue may mark them. A connection without packets for 30 s is given up; the client of an application connects
 /// again for the requests without response, or for the next one.
 ///
@@ -65,6 +65,11 @@ pub struct Settings {
     /// Whether an application has one stream for all of its requests, as a shell of SSH has: a loss then delays what follows, as
     /// over TCP.
     pub one_stream: bool,
+    /// Whether packets are protected by TLS 1.3, of rustls with TLS_AES_128_GCM_SHA256, X25519 and Ed25519. Captures then have the
+    /// bytes of real packets and the secrets for them, by which Wireshark shows what is in them; traces lack their numbers. Sizes
+    /// are those of the messages that rustls writes, with a certificate as long as `handshake` asks for, and one ticket if
+    /// `zero_rtt` is set. A packet costs several times as much processor time.
+    pub tls: bool,
 }
 
 impl Settings {
@@ -146,6 +151,7 @@ impl Default for Settings {
             handshake: SERVER_FLIGHT,
             zero_rtt: false,
             one_stream: false,
+            tls: false,
         }
     }
 }

@@ -150,4 +150,8 @@ pub trait Contents: fmt::Debug + Send + Sync {
 
     /// Calls `read` with the bytes of a packet that has arrived; not at all if there are none.
     fn take(&self, handle: Handle, read: &mut dyn FnMut(&[u8]));
+
+    /// Keeps a secret that protects packets sent later, as a line of a key log (draft-ietf-tls-keylogfile). By default, nobody
+    /// wants it.
+    fn log_secret(&self, _line: &str) {}
 }

@@ -11,7 +11,7 @@ use lasthop_proto::tcp::Congestion;
 use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
 use quinn_proto::{
     AckFrequencyConfig, ClientConfig, Endpoint, EndpointConfig, MtuDiscoveryConfig, QlogConfig, QlogStream,
-    ServerConfig, TransportConfig, VarInt,
+    ServerConfig, TransportConfig, VarInt, crypto,
 };
 
 use crate::clock;
@@ -21,6 +21,7 @@ use crate::linux::Linux;
 use crate::meter::{Metering, RoundTrips};
 use crate::pacubic::PacubicConfig;
 use crate::sizes;
+use crate::tls::Tls;
 
 /// A connection without packets for this long is given up: quinn's default.
 pub(crate) const IDLE: Duration = Duration::from_secs(30);
@@ -139,8 +140,31 @@ pub(crate) enum Use {
     Exchange,
 }
 
+/// What an end draws its random numbers from, and how it protects packets.
+#[derive(Clone)]
+pub(crate) struct Secrets {
+    seed: [u8; 32],
+    client: Arc<dyn crypto::ClientConfig>,
+    server: Arc<dyn crypto::ServerConfig>,
+}
+
+impl Secrets {
+    /// Those of the server and of the client of a flow.
+    pub(crate) fn of(flow: &StackFlow<'_>) -> [Secrets; 2] {
+        let mut random = flow.random.clone();
+        let seeds = [(); 2].map(|()| seed(&mut random));
+        if flow.quic.tls {
+            let tls = Arc::new(Tls::new(flow, random));
+            return seeds.map(|seed| Secrets { seed, client: tls.clone(), server: tls.clone() });
+        }
+        let Settings { handshake: certificates, zero_rtt: is_resumed, .. } = *flow.quic;
+        let sizes = Arc::new(sizes::Handshake { certificates, is_resumed });
+        seeds.map(|seed| Secrets { seed, client: sizes.clone(), server: sizes.clone() })
+    }
+}
+
 /// The seed of an endpoint.
-pub(crate) fn seed(random: &mut Stream) -> [u8; 32] {
+fn seed(random: &mut Stream) -> [u8; 32] {
     let mut seed = [0; 32];
     seed.chunks_exact_mut(8).for_each(|word| word.copy_from_slice(&random.below(u64::MAX).to_le_bytes()));
     seed
@@ -184,10 +208,6 @@ fn transport(
     config
 }
 
-fn handshake(settings: &Settings) -> Arc<sizes::Handshake> {
-    Arc::new(sizes::Handshake { certificates: settings.handshake, is_resumed: settings.zero_rtt })
-}
-
 fn mtu(settings: &Settings) -> u16 {
     u16::try_from(settings.mtu.0).unwrap_or(u16::MAX)
 }
@@ -227,22 +247,22 @@ fn qlog(flow: &StackFlow<'_>) -> Option<QlogStream> {
 }
 
 /// A server of `flow`.
-pub(crate) fn server(flow: &StackFlow<'_>, purpose: Use, seed: [u8; 32]) -> Local {
+pub(crate) fn server(flow: &StackFlow<'_>, purpose: Use, secrets: Secrets) -> Local {
     let (settings, control) = (flow.quic, Control::named(flow.sender));
-    let mut config = ServerConfig::new(handshake(settings), Arc::new(sizes::Unkeyed));
+    let mut config = ServerConfig::new(secrets.server, Arc::new(sizes::Unkeyed));
     let (round_trips, division) = (Arc::default(), division(flow));
     let factory = control.factory(flow.connection.flow, division.as_ref());
     let mut transport = transport(factory, settings, purpose, &round_trips);
     transport.qlog_stream(qlog(flow));
     config.transport_config(Arc::new(transport));
-    let endpoint = endpoint(settings, 1, seed, Some(Arc::new(config)));
+    let endpoint = endpoint(settings, 1, secrets.seed, Some(Arc::new(config)));
     Local { endpoint, client: None, round_trips, division, is_paced: control.has_rate() }
 }
 
 /// A client of `flow`.
-pub(crate) fn client(flow: &StackFlow<'_>, purpose: Use, seed: [u8; 32]) -> Local {
+pub(crate) fn client(flow: &StackFlow<'_>, purpose: Use, secrets: Secrets) -> Local {
     let (settings, control) = (flow.quic, Control::named(flow.sender));
-    let mut config = ClientConfig::new(handshake(settings));
+    let mut config = ClientConfig::new(secrets.client);
     let (round_trips, division) = (Arc::default(), division(flow));
     let factory = control.factory(flow.connection.flow, division.as_ref());
     let mut transport = transport(factory, settings, purpose, &round_trips);
@@ -250,6 +270,6 @@ pub(crate) fn client(flow: &StackFlow<'_>, purpose: Use, seed: [u8; 32]) -> Loca
         transport.keep_alive_interval(Some(KEEP_ALIVE));
     }
     config.transport_config(Arc::new(transport));
-    let endpoint = endpoint(settings, 2, seed, None);
+    let endpoint = endpoint(settings, 2, secrets.seed, None);
     Local { endpoint, client: Some(config), round_trips, division, is_paced: control.has_rate() }
 }

@@ -23,7 +23,7 @@ use lasthop_proto::{Component, EndCounters, EndReport, Out, Packet, Port, Reques
 use quinn_proto::{Connection, Dir, Event, StreamEvent, StreamId, VarInt};
 
 use crate::clock;
-use crate::config::{self, Use};
+use crate::config::{self, Secrets, Use};
 use crate::host::{Host, Loss, Place, Role, Tally};
 use crate::streams::{self, Progress};
 
@@ -129,8 +129,8 @@ pub(crate) struct Responses {
 pub(crate) struct Client(Host<Requests>);
 
 /// The client's end.
-pub(crate) fn client(flow: &StackFlow<'_>, dialogue: &Dialogue<'_>, seed: [u8; 32]) -> Client {
-    let local = config::client(flow, Use::Exchange, seed);
+pub(crate) fn client(flow: &StackFlow<'_>, dialogue: &Dialogue<'_>, secrets: Secrets) -> Client {
+    let local = config::client(flow, Use::Exchange, secrets);
     let connection = flow.connection;
     let place = Place { own: connection.src, peer: connection.dst, flow: connection.flow, port: requests(0) };
     // The first request connects.
@@ -140,8 +140,8 @@ pub(crate) fn client(flow: &StackFlow<'_>, dialogue: &Dialogue<'_>, seed: [u8; 3
 }
 
 /// The server's end.
-pub(crate) fn server(flow: &StackFlow<'_>, dialogue: &Dialogue<'_>, seed: [u8; 32]) -> Host<Responses> {
-    let local = config::server(flow, Use::Exchange, seed);
+pub(crate) fn server(flow: &StackFlow<'_>, dialogue: &Dialogue<'_>, secrets: Secrets) -> Host<Responses> {
+    let local = config::server(flow, Use::Exchange, secrets);
     let connection = flow.connection;
     let place =
         Place { own: connection.dst, peer: connection.src, flow: dialogue.responses, port: responses(0) };

@@ -30,13 +30,14 @@ mod sizes;
 mod streams;
 #[cfg(test)]
 mod tests;
+mod tls;
 mod transfer;
 
 use lasthop_proto::stack::{Dialogue, Sender, Stack, StackFlow};
 use lasthop_proto::tcp::Transfer;
 use lasthop_proto::{Component, application};
 
-use crate::config::Control;
+use crate::config::{Control, Secrets};
 
 /// The stack.
 #[derive(Clone, Copy, Debug)]
@@ -61,22 +62,16 @@ impl Stack for Quinn {
     }
 
     fn transfer(&self, flow: &StackFlow<'_>, transfer: Transfer) -> [Box<dyn Component>; 2] {
-        let [server, client] = seeds(flow);
+        let [server, client] = Secrets::of(flow);
         let source = transfer::source(flow, transfer, server);
         [Box::new(source), Box::new(transfer::destination(flow, transfer, client))]
     }
 
     fn application(&self, flow: &StackFlow<'_>, dialogue: &Dialogue<'_>) -> [Box<dyn Component>; 2] {
-        let [server, client] = seeds(flow);
+        let [server, client] = Secrets::of(flow);
         let Dialogue { config, name, streams, .. } = *dialogue;
         let exchange = exchange::client(flow, dialogue, client);
         let client = application::Client::new(config, exchange, streams, name);
         [Box::new(client), Box::new(exchange::server(flow, dialogue, server))]
     }
-}
-
-/// The seeds of the server and of the client.
-fn seeds(flow: &StackFlow<'_>) -> [[u8; 32]; 2] {
-    let mut random = flow.random.clone();
-    [(); 2].map(|()| config::seed(&mut random))
 }

@@ -11,7 +11,7 @@ use lasthop_proto::{Component, Effect, EndCounters, FlowId, Handle, HostId, Out,
 use quinn_proto::{Connection, Dir, Event};
 
 use crate::Quinn;
-use crate::config::{self, Use};
+use crate::config::{self, Secrets, Use};
 use crate::exchange;
 use crate::host::{Host, Loss, Place, Role, Tally};
 
@@ -93,28 +93,37 @@ fn page() -> Config {
     Config { start: Time::ZERO, stop: Time::NEVER, tls: true, activity: Activity::Pages(page).over_streams() }
 }
 
-fn with_ends<T>(test: impl FnOnce(&StackFlow<'_>, &Dialogue<'_>) -> T) -> T {
-    let streams = Streams::new(46, 1);
-    let flow = StackFlow {
+/// A flow with these settings.
+pub(crate) fn with_flow<T>(settings: &quic::Settings, test: impl FnOnce(&StackFlow<'_>) -> T) -> T {
+    test(&StackFlow {
         connection: Hosts { src: HostId(0), dst: HostId(1), flow: FlowId(0) },
         sender: "quinn-cubic",
-        quic: &quic::Settings::default(),
-        random: streams.stream("quic"),
+        quic: settings,
+        random: Streams::new(46, 1).stream("quic"),
         contents: Arc::new(Kept::default()),
         log: None,
         sidecar: None,
-    };
-    test(&flow, &Dialogue { responses: FlowId(1), config: &page(), name: "user", streams })
+    })
+}
+
+/// Without and with TLS.
+fn with_ends(test: impl Fn(&StackFlow<'_>, &Dialogue<'_>)) {
+    let streams = Streams::new(46, 1);
+    let dialogue = Dialogue { responses: FlowId(1), config: &page(), name: "user", streams };
+    for tls in [false, true] {
+        with_flow(&quic::Settings { tls, ..quic::Settings::default() }, |flow| test(flow, &dialogue));
+    }
 }
 
 /// A server of requests permits no streams but those in both directions, whose numbers tell it the requests.
 #[test]
 fn a_stream_in_one_direction_is_not_permitted() {
     with_ends(|flow, dialogue| {
-        let local = config::client(flow, Use::Exchange, [7; 32]);
+        let [server, client] = Secrets::of(flow);
+        let local = config::client(flow, Use::Exchange, client);
         let place = Place { own: HostId(0), peer: HostId(1), flow: FlowId(0), port: Port::ONLY };
         let mut client = Host::new(flow, place, Stranger::default(), local, [Time::ZERO; 2]);
-        let mut server = exchange::server(flow, dialogue, [8; 32]);
+        let mut server = exchange::server(flow, dialogue, server);
         client.connect(Time::ZERO);
         talk(&mut client, &mut server);
         assert!(client.role.is_connected && !client.role.has_opened);

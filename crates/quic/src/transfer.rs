@@ -8,7 +8,7 @@ use lasthop_proto::{EndCounters, Out, Port, Signal};
 use quinn_proto::{Connection, Dir, Event, StreamEvent, StreamId, VarInt};
 
 use crate::clock;
-use crate::config::{self, Use};
+use crate::config::{self, Secrets, Use};
 use crate::host::{Host, Loss, Place, Role, Tally};
 use crate::streams::{self, Progress};
 
@@ -30,8 +30,8 @@ pub(crate) struct Download {
 }
 
 /// The source.
-pub(crate) fn source(flow: &StackFlow<'_>, transfer: Transfer, seed: [u8; 32]) -> Host<Upload> {
-    let local = config::server(flow, Use::Transfer, seed);
+pub(crate) fn source(flow: &StackFlow<'_>, transfer: Transfer, secrets: Secrets) -> Host<Upload> {
+    let local = config::server(flow, Use::Transfer, secrets);
     let role = Upload { left: transfer.bytes, stream: None, is_finished: false };
     let place = Place {
         own: flow.connection.src,
@@ -45,8 +45,8 @@ pub(crate) fn source(flow: &StackFlow<'_>, transfer: Transfer, seed: [u8; 32]) -
 }
 
 /// The destination.
-pub(crate) fn destination(flow: &StackFlow<'_>, transfer: Transfer, seed: [u8; 32]) -> Host<Download> {
-    let local = config::client(flow, Use::Transfer, seed);
+pub(crate) fn destination(flow: &StackFlow<'_>, transfer: Transfer, secrets: Secrets) -> Host<Download> {
+    let local = config::client(flow, Use::Transfer, secrets);
     let place = Place {
         own: flow.connection.dst,
         peer: flow.connection.src,

@@ -123,6 +123,8 @@ struct Store {
     may_return: bool,
     /// Whether there was no room for a packet.
     is_overfull: bool,
+    /// Lines of a key log.
+    secrets: String,
 }
 
 impl Store {
@@ -183,6 +185,11 @@ impl Contents {
         }
     }
 
+    /// Calls `read` with the secrets that protect packets, as lines of a key log, after the first `skipped` bytes of it.
+    pub fn read_secrets<T>(&self, skipped: usize, read: impl FnOnce(&str) -> T) -> T {
+        read(self.store().secrets.get(skipped..).unwrap_or_default())
+    }
+
     /// As [`Copies::held`].
     pub fn held(&self) -> (usize, usize) {
         self.store().copies.held()
@@ -200,6 +207,10 @@ impl stack::Contents for Contents {
             read(&store.slots[handle.slot()].0);
             store.remove(handle);
         }
+    }
+
+    fn log_secret(&self, line: &str) {
+        self.store().secrets.extend([line, "\n"]);
     }
 }
 

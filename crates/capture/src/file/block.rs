@@ -12,6 +12,10 @@ pub(crate) const SIMPLE_PACKET: u32 = 3;
 pub(crate) const STATISTICS: u32 = 5;
 /// Enhanced packet block.
 pub(crate) const ENHANCED_PACKET: u32 = 6;
+/// Decryption secrets block.
+pub(crate) const SECRETS: u32 = 10;
+/// Secrets of TLS, as lines of a key log.
+pub(crate) const TLS_KEY_LOG: u32 = 0x544c_534b;
 
 /// The word after the header of a section, in the section's byte order.
 pub(crate) const BYTE_ORDER: u32 = 0x1a2b_3c4d;

@@ -47,7 +47,7 @@ pub struct Observe<'a> {
     /// Delays of packets.
     pub delays: bool,
     /// Path of a pcapng file to write: a capture at the first connection's source, at the base stations that split it,
-    /// and on both sides of agents at base stations, with all losses on a separate interface.
+    /// and on both sides of agents at base stations, with all losses on a separate interface. With TLS, a key log beside it.
     pub pcap: Option<&'a Path>,
     /// The qlogs of connections and applications over QUIC.
     pub qlog: bool,

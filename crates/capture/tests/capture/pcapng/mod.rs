@@ -178,6 +178,27 @@ fn contents_are_captured_whole() {
     assert_eq!(lost.icmp().2, &first.captured[20..28]);
 }
 
+/// Each secret is written once, in a block before the next packet.
+#[test]
+fn secrets_precede_packets() {
+    let contents = Contents::default();
+    let written = |secret: Option<&str>| {
+        let tap =
+            RunCapture::new(Vec::new(), at_sender(), Some(contents.clone())).expect("it takes a header");
+        let mut run = Run { tap, now: Time::ZERO };
+        run.cross(LEAVING, datagram(0, 100));
+        secret.into_iter().for_each(|secret| contents.log_secret(secret));
+        run.cross(LEAVING, datagram(1, 100)).cross(LEAVING, datagram(2, 100));
+        run.tap.finish().expect("a vector takes everything")
+    };
+    let [without, with] = [None, Some("A 1 2")].map(written);
+    // Its type, its length, the type and the length of secrets, a line with its end and padding, and the length again.
+    let block = b"\x0a\0\0\0\x1c\0\0\0KSLT\x06\0\0\0A 1 2\n\0\0\x1c\0\0\0";
+    // Two packets of the same size follow.
+    let place = without.len() - 2 * 60;
+    assert_eq!(with, [&without[..place], block, &without[place..]].concat());
+}
+
 #[test]
 fn datagram_lengths_respect_headers_and_ipv4() {
     let mut run = Run::new(at_sender());

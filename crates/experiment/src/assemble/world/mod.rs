@@ -471,10 +471,7 @@ impl Layout {
             let is_reporter =
                 |agent: &Agent<'_>| self.agent_number(agent.place) == Some((LinkEnd::BaseStation, number));
             for agent in self.agents().filter(is_reporter) {
-                let flows = self.network.flows.iter().zip(&self.wiring.flows);
-                flows
-                    .filter(|(flow, _)| flow.stack.is_some())
-                    .for_each(|(_, ends)| builder.watch(agent.id, ends.source.0));
+                self.readers(combination).for_each(|end| builder.watch(agent.id, end));
             }
         }
         let ends: BTreeSet<ComponentId> = self.tunnels(combination).into_iter().flatten().collect();

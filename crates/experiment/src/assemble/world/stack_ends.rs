@@ -68,12 +68,13 @@ impl Layout {
         flow.stack.is_some() && self.network.wireless_steps(flow) > 0
     }
 
-    /// The sources of flows that read reports.
+    /// The ends that read reports: both of a connection.
     pub fn readers(&self, combination: &Combination<'_>) -> impl Iterator<Item = ComponentId> {
         let flows = self.network.flows.iter().zip(&self.wiring.flows);
         let is_read = combination.sidecar().is_some();
         let read = flows.filter(move |(flow, _)| is_read && self.has_readers(flow));
-        read.map(|(_, ends)| ends.source.0)
+        let first = read.filter(|(flow, _)| !matches!(flow.workload, Workload::Joined(_)));
+        first.flat_map(|(_, ends)| [ends.source.0, ends.sink.0])
     }
 
     /// The ends of the connections of stacks, except those for which `other` returns one. Their stacks keep logs if `is_logged`.

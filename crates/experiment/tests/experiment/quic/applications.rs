@@ -45,6 +45,8 @@ fn a_request_waits_for_one_round_trip_of_handshake() {
         ("quinn-cubic", "quic.handshake=2400 B", 2.0),
         ("quinn-cubic", "quic.handshake=4 KB", 2.0),
         ("quinn-cubic", "quic.handshake=5 KB", 3.0),
+        ("quinn-cubic", "quic={ tls = true, handshake = \"4 KB\" }", 2.0),
+        ("quinn-cubic", "quic={ tls = true, handshake = \"5 KB\" }", 3.0),
     ] {
         let sender = format!("sender={sender}");
         let run = run_with("basic", 0, &[&message[..], &small, &[&sender, more]].concat());
@@ -67,9 +69,12 @@ fn a_resumed_session_answers_after_one_round_trip() {
     };
     let [first, second] = times(0, &[]);
     assert!((1.0..1.05).contains(&first) && (1.0..1.05).contains(&second), "{first} {second}");
+    let [first, second] = times(0, &["quic.tls=true"]);
+    assert!((1.0..1.05).contains(&first) && (1.0..1.05).contains(&second), "{first} {second}");
     for number in 0..20 {
         let lossy = ["radio.channel.frame-loss.loss=0.15", "radio.uplink.channel.frame-loss.loss=0.15"];
-        times(number, &lossy);
+        let tls = format!("quic.tls={}", number % 4 == 0);
+        times(number, &[&lossy[..], &[&tls]].concat());
     }
 }
 

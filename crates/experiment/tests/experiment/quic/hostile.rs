@@ -70,12 +70,16 @@ fn dialogue(random: &mut Stream) -> u64 {
     let mut distorted = 0;
     for stack in stacks() {
         for sender in stack.senders() {
+            // Whatever is changed on the way, TLS rejects: it ends no dialogue.
+            let tls = random.below(8) == 0;
+            let [wakes, most] = if tls { [30, 100] } else { [300, 2_000] };
             let flow = StackFlow {
                 connection: Connection { src: HostId(0), dst: HostId(1), flow: FlowId(0) },
                 sender: sender.name,
                 quic: &quic::Settings {
                     zero_rtt: coin(random),
                     one_stream: coin(random),
+                    tls,
                     ..quic::Settings::default()
                 },
                 random: random.clone(),
@@ -85,7 +89,7 @@ fn dialogue(random: &mut Stream) -> u64 {
             };
             let mut ends = ends(*stack, &flow, random);
             let mut out = Out::default();
-            for _ in 0..300 {
+            for _ in 0..wakes {
                 let (index, now) =
                     (0..2).map(|end| (end, ends[end].next_wakeup())).min_by_key(|each| each.1).expect("two");
                 if now == Time::NEVER {
@@ -96,7 +100,7 @@ fn dialogue(random: &mut Stream) -> u64 {
                 let (mut under_way, requests) = sent(&mut out);
                 requests.iter().for_each(|request| ends[1].on_signal(now, request, &mut out));
                 let mut handled = 0;
-                while handled < 2_000
+                while handled < most
                     && let Some(packet) = under_way.pop()
                 {
                     handled += 1;

@@ -6,6 +6,7 @@ mod division;
 mod hostile;
 mod observers;
 mod remedies;
+mod tls;
 mod worlds;
 
 use std::thread;

@@ -86,7 +86,8 @@ impl Sidecar for Reader {
             && let Some((_, oldest)) = self.in_flight.pop_front()
         {
             self.code.add(&mut self.sums, oldest);
-            self.counters.pushed_out += 1;
+            // Of an end whose packets no agent reports, every one is.
+            self.counters.pushed_out += u64::from(self.agent.is_some());
         }
         self.in_flight_peak = self.in_flight_peak.max(self.in_flight.len());
     }
@@ -130,7 +131,7 @@ impl Sidecar for Reader {
     }
 
     fn count(&self, repairs: u64, tally: &mut dyn Tally) {
-        let kept = [self.in_flight.len(), self.in_flight_peak];
+        let kept = self.agent.map_or([0; 2], |_| [self.in_flight.len(), self.in_flight_peak]);
         self.counters.count(repairs, kept, false, tally);
     }
 }
