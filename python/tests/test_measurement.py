@@ -96,7 +96,7 @@ def test_a_cut_compressed_file_is_read_as_far_as_it_goes(reading: Any) -> None:
         (b"hello world\n", "supported formats: pcap, pcapng, lasthop measure, iperf3 JSON"),
         (b'{"a": 1}', "with the keys a"),
         (b"{}", "unknown program; supported"),
-        (b'[{"type": "ping", "sent": 3}]', "a JSON list of an unknown program"),
+        (b'[{"type": "ping", "sent": 3}]', "a list of JSON of an unknown program"),
         (b"a\x01b,c\n1\n", "not a known measurement"),
         (
             b"Connecting to host h, port 5201\n[  5]   0.00-1.00   sec  1.12 MBytes  9.44 Mbits/sec\n",
@@ -111,8 +111,8 @@ def test_a_cut_compressed_file_is_read_as_far_as_it_goes(reading: Any) -> None:
         (b'{"round_trips": []}', "no round trips"),
         (b"[" * 100_000, "not a known measurement"),
         (b'{"a":' * 100_000, "nested too deeply"),
-        (b"\x1f\x8b\x08\x00garbage", "gzip"),
-        (b"\x89PNG\r\n\x1a\n\x00\x00", "not a known measurement"),
+        (b"\x1f\x8b\x08\x00garbage", "damaged compressed"),
+        (b"\x89PNG\r\n\x1a\n\x00\x00", "a picture"),
     ],
 )
 def test_what_is_no_measurement_is_refused(reading: Any, contents: bytes, message: str) -> None:

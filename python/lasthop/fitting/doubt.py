@@ -1,4 +1,4 @@
-"""Check of a fitted link against its own files: whether senders on it carry the throughput that was seen."""
+"""Checks of a fitted link against its own files: the throughput of senders, and whether it is one link."""
 
 from __future__ import annotations
 
@@ -19,6 +19,11 @@ SENDERS = ("linux", "linux-bbr")
 _SHORTEST_S, _LONGEST_S = 2.0, 30.0
 _MOST_BITS = 2e9
 _RUNS = 3
+
+_PARTS = 20
+_FEWEST_OF_A_PART = 10
+_HIGHER, _HIGHER_S = 3.0, 0.1
+"""Another path, or a queue that stands, has a smallest round-trip time larger by this factor and time."""
 
 
 def doubts(link: FittedLink, measurements: Sequence[Measurement]) -> Iterator[str]:
@@ -48,6 +53,34 @@ def doubts(link: FittedLink, measurements: Sequence[Measurement]) -> Iterator[st
                 f"{each.file}: {seen_bps / 1e6:.3g} Mb/s were carried {direction}, where senders on the "
                 f"fitted link carry {found}. Losses, rate and round-trip time are not those of one link; or "
                 "the sender, its window or its server limited the transfer."
+            )
+
+
+def of_paths(measurement: Measurement) -> Iterator[str]:
+    """Yield a sentence if the smallest round-trip time changes for a part of the file, as that of two links.
+
+    The times of transfers rise with their own queue.
+    """
+    if measurement.rates:
+        return
+    for delays in measurement.delays:
+        lasts_s = np.ptp(delays.time_s) if len(delays.time_s) else 0.0
+        if delays.direction is not Direction.ROUND_TRIP or lasts_s <= 0:
+            continue
+        place = np.minimum((delays.time_s - delays.time_s[0]) / lasts_s * _PARTS, _PARTS - 1).astype(np.int64)
+        counts = np.bincount(place, minlength=_PARTS)
+        least_s = np.full(_PARTS, np.inf)
+        np.minimum.at(least_s, place, delays.delay_s)
+        least_s = least_s[counts >= _FEWEST_OF_A_PART]
+        if not len(least_s):
+            continue
+        low_s = float(least_s.min())
+        higher = least_s > max(_HIGHER * low_s, low_s + _HIGHER_S)
+        if (higher[1:] & higher[:-1]).any():
+            yield (
+                f"the round-trip time is {1e3 * low_s:.3g} ms at least, but "
+                f"{1e3 * float(least_s[higher].min()):.3g} ms in {higher.mean():.0%} of the time: two links "
+                "in one file, or one under load for a part; fit each part on its own"
             )
 
 

@@ -126,6 +126,24 @@ class Packets:
         }
         return replace(self, **rows)
 
+    def groups(self, protocol: int) -> Iterator[npt.NDArray[np.intp]]:
+        """Yield the rows of each pair of endpoints."""
+        rows = np.flatnonzero(self.protocol == protocol)
+        if not len(rows):
+            return
+        one, other = self.source[rows], self.target[rows]
+        pair = np.minimum(one, other) * np.uint64(0x9E3779B97F4A7C15) + np.maximum(one, other)
+        order = np.argsort(pair, kind="stable")
+        cuts = np.flatnonzero(np.diff(pair[order])) + 1
+        yield from np.split(rows[order], cuts)
+
+
+def common_size(sizes: Any) -> int | None:
+    """Return the size shared by at least 90 % of the packets, or None."""
+    values, counts = np.unique(sizes, return_counts=True)
+    most = int(counts.argmax())
+    return int(values[most]) if counts[most] >= 0.9 * len(sizes) and values[most] < 65536 else None
+
 
 _SUMMARY = ("damaged", "full", "dropped", "untimed", "fragments", "tunnel", "bare")
 

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from lasthop.core.formats import plural
-from lasthop.measurement import tcp
+from lasthop.measurement import rtp, tcp
 from lasthop.measurement.format import BinaryReader, Options
 from lasthop.measurement.model import Delays, Direction, Floats, Measurement, Probes, Rates
-from lasthop.measurement.packets import Packets
+from lasthop.measurement.packets import Packets, common_size
 from lasthop.measurement.source import (
     CAPTURES,
     LONGEST_S,
@@ -32,6 +32,9 @@ _FEWEST = 10
 
 _LONGEST_RATES_S = 86_400.0
 """Maximum duration of a rate series."""
+
+_FEW_REPEATED = 4
+"""Spurious retransmissions that a connection may have anyway."""
 
 _MISSED = 0.01
 """A capture counts as complete if it missed a smaller share of the packets."""
@@ -83,6 +86,8 @@ class _Found:
     lacking: int = 0
     present: int = 0
     resent: int = 0
+    # Retransmissions of captured packets, in connections without acknowledgements.
+    repeated: int = 0
 
     def add(self, outcomes: tcp.Outcomes, stream: tcp.Stream, upstream: bool) -> None:
         """Add a connection, with losses upstream of the capture or downstream of it."""
@@ -126,7 +131,12 @@ def _parse(source: Source, options: Options) -> Measurement:
     packets = Packets.read(source)
     if packets.time_s[-1] > LONGEST_S:
         raise source.error("the packet times are years apart")
+    if len(packets.time_s) > 1 and packets.time_s[-1] == 0:
+        raise source.error("all packets have the same time: what wrote the capture kept no times")
     notes = packets.notes
+    coarse = bool((packets.time_s % 1.0 == 0).all())
+    if coarse:
+        notes.append("The times are whole seconds: no round-trip times and no rates are read.")
     packets = _without_duplicates(packets)
     connections = _without_translated(packets, list(_connections(packets, notes)), notes)
     for connection in connections:
@@ -139,13 +149,18 @@ def _parse(source: Source, options: Options) -> Measurement:
     if place is not None:
         _read_connections(packets, connections, user, place, found, round_trips)
     tcp_streams = sum(one.streams for one in found.values())
-    media = list(_rtp_streams(packets, user, notes))
+    media = list(rtp.streams(packets, user, notes))
     lacking = [
         f"{direction.capitalize()}: the capture misses most of its packets ({one.lacking:,} of "
         f"{one.lacking + one.present:,}), so no losses are read. A display filter or sampling leaves "
         "such captures; save all packets."
         for direction, one in found.items()
         if one.lacking
+    ] + [
+        f"{direction.capitalize()}: {one.repeated:,} retransmissions of packets that the capture has, and no "
+        "acknowledgements: it was taken before the losses, which it does not show. Capture both directions."
+        for direction, one in found.items()
+        if one.repeated
     ]
     notes += lacking
     if not tcp_streams and not media:
@@ -159,10 +174,10 @@ def _parse(source: Source, options: Options) -> Measurement:
         if not one.streams:
             continue
         sizes = np.concatenate(one.sizes)
-        size = _common_size(sizes)
+        size = common_size(sizes)
         losses.append(probes(direction, np.concatenate(one.times), np.concatenate(one.lost), size))
         carried_s, bits = np.concatenate(one.carried_s), np.concatenate(one.carried_bits)
-        if not len(carried_s):
+        if coarse or not len(carried_s):
             continue
         span_s = (float(carried_s.min()), float(carried_s.max()))
         if span_s[1] - span_s[0] > _LONGEST_RATES_S:
@@ -171,7 +186,7 @@ def _parse(source: Source, options: Options) -> Measurement:
             rates.append(binned(source, direction, carried_s, bits, span_s, one.saturated))
     losses += media
     delays = []
-    if round_trips:
+    if round_trips and not coarse:
         time_s = np.concatenate([times for times, _ in round_trips])
         rtt_s = np.concatenate([values for _, values in round_trips])
         delays.append(Delays(Direction.ROUND_TRIP, *ordered(time_s, rtt_s)))
@@ -196,6 +211,12 @@ def _contradictions(found: dict[Direction, _Found]) -> Iterator[str]:
             yield (
                 f"{direction}, {plural(lost, 'packet')} lost, but {one.resent:,} retransmitted in the "
                 "capture: the losses are probably read wrongly"
+            )
+        elif one.upstream and one.spurious >= _FEWEST_COMPARED and one.spurious > lost * _APART:
+            yield (
+                f"{direction}, {plural(lost, 'packet')} lost, but {one.spurious:,} retransmissions of "
+                "packets that the capture has: it was taken before the losses, or at both ends, or the "
+                "timeouts of the sender were too short"
             )
 
 
@@ -236,27 +257,19 @@ _COPY_S = 0.1
 _COPY_WITHOUT_ID_S = 5e-4
 
 
-def _groups(packets: Packets, protocol: int) -> Iterator[Rows]:
-    """Yield the rows of each pair of endpoints, on each interface."""
-    rows = np.flatnonzero(packets.protocol == protocol)
-    if not len(rows):
-        return
-    one, other = packets.source[rows], packets.target[rows]
-    pair = np.minimum(one, other) * np.uint64(0x9E3779B97F4A7C15) + np.maximum(one, other)
-    order = np.argsort(pair, kind="stable")
-    cuts = np.flatnonzero(np.diff(pair[order])) + 1
-    yield from np.split(rows[order], cuts)
-
-
 def _connections(packets: Packets, notes: list[str]) -> Iterator[_Connection]:
     """Yield each TCP connection with its rows."""
     several = 0
-    for group in _groups(packets, 6):
+    for group in packets.groups(6):
         interfaces, counts = np.unique(packets.interface[group], return_counts=True)
         if len(interfaces) > 1:
-            # The same packets before and after a router or bridge.
-            several += int(counts.sum() - counts.max())
-            group = group[packets.interface[group] == interfaces[counts.argmax()]]
+            main = packets.interface[group] == interfaces[counts.argmax()]
+            twice = np.isin(_content(packets, group[~main]), _content(packets, group[main]))
+            # Copies are of before and after a router or bridge. Otherwise each interface has a part: a
+            # direction of a tap, a section of the file, or a path of several.
+            if twice.mean() > _COPIES:
+                several += int(counts.sum() - counts.max())
+                group = group[main]
         opening = group[(packets.flags[group] & 18) == 2]
         cuts = []
         if len(opening) > 1:
@@ -271,6 +284,9 @@ def _connections(packets: Packets, notes: list[str]) -> Iterator[_Connection]:
 
 
 _MOST_REUSES = 10_000
+
+_COPIES = 0.2
+"""Interfaces have copies of packets if this share of those of one are on the other."""
 
 
 def _without_translated(
@@ -475,6 +491,9 @@ def _read_connections(
             counted = tcp.by_identifications(
                 packets, stream, clock, there, beside, outcomes, window_s, longest_s
             )
+        if not len(stream.ack) and outcomes.spurious > max(_FEW_REPEATED, int(outcomes.lost.sum())):
+            found[direction].repeated += outcomes.spurious
+            continue
         found[direction].add(counted or outcomes, stream, True)
 
 
@@ -558,76 +577,30 @@ def _explain(
         )
 
 
-def _common_size(sizes: Any) -> int | None:
-    """Return the size shared by at least 90 % of the packets, or None."""
-    values, counts = np.unique(sizes, return_counts=True)
-    most = int(counts.argmax())
-    return int(values[most]) if counts[most] >= 0.9 * len(sizes) and values[most] < 65536 else None
-
-
-def _rtp_streams(packets: Packets, user: Host, notes: list[str]) -> Iterator[Probes]:
-    """Yield the packets of each RTP stream."""
-    other = 0
-    for group in _groups(packets, 17):
-        client = packets.source[group[0]]
-        for from_client in (True, False):
-            rows = group[(packets.source[group] == client) == from_client]
-            found = _rtp(packets, rows, way(from_client, user))
-            if found is None:
-                other += len(rows)
-            else:
-                notes.append(
-                    f"{found.direction.capitalize()}: an RTP stream. Its losses are upstream of the capture; "
-                    "a capture at its sender shows none."
-                )
-                yield found
-    if other:
-        notes.append(f"{plural(other, 'UDP packet')} without RTP sequence numbers not read.")
-
-
-_LONGEST_SILENCE = 500
-"""Maximum packets missing in a row, ten seconds of a call; after a larger gap the numbering was reset."""
-
-
-def _rtp(packets: Packets, rows: Rows, direction: Direction) -> Probes | None:
-    """Return the packets of an RTP stream (RFC 3550); None for other UDP."""
-    rows = rows[packets.rtp_version[rows] >= 0]
-    if len(rows) < 20:
-        return None
-    values, counts = np.unique(packets.rtp_source[rows], return_counts=True)
-    rows = rows[packets.rtp_source[rows] == values[counts.argmax()]]
-    numbers = packets.rtp_seq[rows].astype(np.int64)
-    steps = ((np.diff(numbers) + (1 << 15)) & 0xFFFF) - (1 << 15)
-    # Other UDP packets have another version field, or their numbers are not consecutive.
-    if (
-        len(rows) < 20
-        or (packets.rtp_version[rows] != 2).any()
-        or (np.abs(steps) > _LONGEST_SILENCE).any()
-        or (steps == 1).mean() < 0.5
-    ):
-        return None
-    if len(np.unique(packets.rtp_type[rows])) > 4:
-        return None
-    # A gap of lost packets takes as long as the packets would have; a reset of the numbering does not.
-    gaps_s = np.diff(packets.time_s[rows])
-    usual_s = float(np.median(gaps_s[steps == 1]))
-    if (gaps_s < 0.3 * usual_s * (steps - 10)).any():
-        return None
-    seq = np.concatenate(([0], np.cumsum(steps)))
-    known, first = np.unique(seq, return_index=True)
-    every = np.arange(known[0], known[-1] + 1)
-    if len(every) > 20 * len(known):
-        return None
-    lost = np.ones(len(every), dtype=np.bool_)
-    lost[known - known[0]] = False
-    time_s = np.interp(every, known, np.maximum.accumulate(packets.time_s[rows[first]]))
-    return probes(direction, time_s, lost, _common_size(packets.size[rows]))
+_TUNNELS = {
+    1194: "OpenVPN",
+    1701: "L2TP",
+    4500: "IPsec",
+    4789: "VXLAN",
+    6081: "Geneve",
+    8472: "VXLAN",
+    51820: "WireGuard",
+}
+"""The tunnels over UDP that are not read, by port."""
 
 
 def _nothing_readable(packets: Packets) -> str:
-    udp = int((packets.protocol == 17).sum())
+    of_udp = packets.protocol == 17
+    udp = int(of_udp.sum())
     remedy = "`irtt client -i 20ms -d 5m -o irtt.json.gz SERVER` measures without a capture"
     if udp > len(packets.protocol) // 2:
+        for port, tunnel in _TUNNELS.items():
+            ports = (packets.source_port[of_udp] == port) | (packets.target_port[of_udp] == port)
+            if ports.mean() > 0.5:
+                return (
+                    f"{plural(udp, 'UDP packet')}, most of port {port}: probably those of a tunnel "
+                    f"({tunnel}), which is not read; capture inside it, on its own interface. {remedy}"
+                )
         return (
             f"{plural(udp, 'UDP packet')} without readable sequence numbers, such as QUIC; "
             f"capture a transfer over TCP, or RTP. {remedy}"

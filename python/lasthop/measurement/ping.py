@@ -21,7 +21,7 @@ _COMMAND = "ping -D -O -i 0.02 HOST"
 
 _WINDOWS = re.compile(
     # Replies over IPv4 and IPv6, the first line in some languages, and the last lines in any.
-    r"=\d{1,6}\b.{1,24}?[=<] ?\d{1,6} ?[^\W\d]{1,4} TTL=\d|"
+    r"=\d{1,6}\b.{1,24}?[=<] ?\d{1,6} ?(?:[^\W\d]|\ufffd){1,4} TTL=\d|"
     r"[\da-f]{0,4}:[\da-f:]{2,40}(?:%\d{1,4})? ?: ?\S{3,10}[=<]\d{1,6} ?[^\W\d]{1,4}\s*$|"
     r"^(?i:Pinging) \S.{0,80}:\s*$|"
     r"^(?i:P\S{2,8} .{0,80}\[[\d.:a-f%]{3,60}\] .{0,40}\b\d{1,5}\D{0,40}:)\s*$|"

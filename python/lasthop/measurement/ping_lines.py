@@ -20,11 +20,13 @@ _BSD_IPV6 = re.compile(r"^6\((?P<size>\d{1,6})=.{0,60}--> (?P<host>\S{1,60})")
 _HPING = re.compile(r"(?P<headers>\d{1,3}) headers \+ (?P<payload>\d{1,6}) data bytes$")
 _HOST = re.compile(r"[^\s(]{1,255}")
 
-_KEY = r"(?:icmp_s(?:eq|ql)|icmp_req|seq|pořadí)"
+_KEY = r"(?:icmp_s(?:eq|ql)|icmp_req|seq|Sequence|pořadí)"
 _REPLY = re.compile(
     rf"\b{_KEY} ?= ?(?P<seq>\d{{1,6}})\b\.?(?: [^\s=]{{2,12}}=\S{{1,20}}){{0,3}}? [^\s=]{{2,20}}="
-    r"(?P<ms>\d{1,8}(?:[.,]\d{1,6})?)\s?[^\W\d_]{1,8}(?![\w=])"
+    r"(?P<ms>\d{1,8}(?:[.,]\d{1,6})?)\s?(?P<unit>[^\W\d_]{1,8})(?![\w=])"
 )
+# Of all other units, of any language, only the millisecond is in use.
+_UNIT_MS = {"s": 1e3, "sec": 1e3, "us": 1e-3, "usec": 1e-3, "\u00b5s": 1e-3, "\u03bcs": 1e-3}
 _NUMBER = re.compile(rf"\b{_KEY} ?[= ] ?(?P<seq>\d{{1,6}})(?P<rest>.{{0,160}})$")
 _ADDRESS = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}|[0-9a-f]{0,4}:[0-9a-f:]{0,30}:[0-9a-f]{0,4}", re.IGNORECASE)
 _COLONS = 7
@@ -111,7 +113,10 @@ def reply(line: str) -> Reply | None:
     """Return the reply of a line; None for other lines."""
     found = _REPLY.search(line)
     ms = parsed(found["ms"].replace(",", ".")) if found else None
-    if found is None or ms is None or ms > 1e7:
+    if found is None or ms is None:
+        return None
+    ms *= _UNIT_MS.get(found["unit"], 1.0)
+    if ms > 1e7:
         return None
     # A time of day looks like an address of IPv6, which has all of its parts or a double colon.
     addresses = [

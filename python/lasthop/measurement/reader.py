@@ -13,7 +13,7 @@ from lasthop.core import names
 from lasthop.measurement.format import Options, Reader
 from lasthop.measurement.model import Measurement
 from lasthop.measurement.source import HAS_TIMES, Host, Place, Source, load, mapping
-from lasthop.measurement.table import CAPACITY, COLUMNS
+from lasthop.measurement.table_cells import CAPACITY, COLUMNS
 
 _MODULES = (
     "pcap",
@@ -50,7 +50,9 @@ _PACKETS = re.compile(
     # tcpdump, tshark, and what Wireshark exports as CSV.
     r"^(?:[\d-]{10} )?\d\d:\d\d:\d\d\.\d{6,9} (?:\S{1,16} (?:In|Out|[BMP]) +)?(?:IP6?|ARP,) |"
     r"^ *\d{1,9} +\d{1,9}\.\d{6,9} +\S{2,45} +(?:->|\u2192) +\S{2,45} +[A-Z]|"
-    r'\A"No\.","Time","',
+    r'\A"No\.","Time","|\A.{0,30}"Source","Destination","Protocol"|'
+    # The fields of tshark.
+    r"\A\W?(?:frame|eth|ip|tcp|udp)\.\w+(?:\.\w+)?\W",
     re.MULTILINE,
 )
 """Lists of packets, of which other readers know some lines."""
@@ -58,10 +60,15 @@ _PACKETS = re.compile(
 _OTHERS: tuple[tuple[re.Pattern[str], str], ...] = (
     (
         re.compile(
-            r"^HOST: .{1,80}Loss% +Snt|^ +\d{1,2}\.\|-- |^Mtr_Version,|^x \d{1,2} \d{4,6}\s+^[hpx] ",
+            r"^HOST: .{1,80}Loss% +Snt|My traceroute|WinMTR|"
+            r"^ +\d{1,2}\.\|-- |^Mtr_Version,|^x \d{1,2} \d{4,6}\s+^[hpx] ",
             re.MULTILINE,
         ),
         f"the output of mtr, {_SUMMARY}; {_PING}",
+    ),
+    (
+        re.compile(r"^ +\d{1,4}/ *\d{1,4} = +\d{1,3}% ", re.MULTILINE),
+        f"the output of pathping, {_SUMMARY}; {_PING} in WSL",
     ),
     (
         re.compile(
@@ -95,8 +102,8 @@ _OTHERS: tuple[tuple[re.Pattern[str], str], ...] = (
         f"the output of PowerShell's Test-Connection, which sends a packet per second; {_PING} in WSL",
     ),
     (
-        re.compile(r"^ARPING |^Starting Nping |^Probing \S+:\d+/tcp", re.MULTILINE),
-        f"the output of a program that is not supported (arping, nping or tcping); {_PING}",
+        re.compile(r"^ARPING |^Starting Nping |^Probing \S+:\d+/tcp|^PsPing v", re.MULTILINE),
+        f"the output of a program that is not supported (arping, nping, tcping or PsPing); {_PING}",
     ),
     (
         re.compile(r"^ *% Total +% Received % Xferd|^[^\n]{1,80} \d{1,3}%\[[=+>]{0,80} *\] ", re.MULTILINE),
@@ -113,7 +120,7 @@ _OTHERS: tuple[tuple[re.Pattern[str], str], ...] = (
     (
         re.compile(
             r"^Station (?:[\da-f]{2}:){5}[\da-f]{2} \(on |^#kernel$|^NIC statistics:$|"
-            r"^(?:Ip|Tcp|TcpExt|Udp):$",
+            r"^(?:Ip|Tcp|TcpExt|Udp):$|^qdisc \w+ [\da-f]+: |^\d+: \S+: <[A-Z_,-]+> mtu ",
             re.MULTILINE,
         ),
         f"counters of a host or its interface, which tell no losses of a path; {_PING}",
@@ -127,6 +134,13 @@ _OTHERS: tuple[tuple[re.Pattern[str], str], ...] = (
 """How known programs begin whose output cannot be read, and what to say of it."""
 
 _OTHER_JSON: tuple[tuple[frozenset[str], str], ...] = (
+    (
+        frozenset({"_source"}),
+        "packets as JSON; expected the capture itself, such as that of `tcpdump -i wlan0 -s 128 -B 65536 "
+        "-w capture.pcap`",
+    ),
+    (frozenset({"start", "intervals"}), "a list of tests of iperf3; put each into its own file"),
+    (frozenset({"dishGetStatus"}), f"the state of a Starlink dish at one instant; {_PING}"),
     (frozenset({"report"}), f"the JSON of mtr, {_SUMMARY}; {_PING}"),
     (
         frozenset({"download", "upload", "ping"}),
@@ -157,7 +171,7 @@ def read(
     Parameters
     ----------
     path : str or Path
-        The file, optionally compressed by gzip.
+        The file, optionally compressed by gzip, xz or bzip2.
     format : str, optional
         Its format, one of `FORMATS`. By default it is detected from the contents.
     user : {"client", "server"}, default "client"
@@ -233,12 +247,12 @@ def _reader(source: Source) -> Reader:
     supported = f"supported formats: {titles()}"
     if source.is_json:
         document = source.documents[0]
-        if isinstance(document, list):
-            raise source.error(f"a JSON list of an unknown program; {supported}")
+        listed = isinstance(document, list)
+        document = document[0] if listed and document else document
         for wanted, what in _OTHER_JSON:
             if wanted <= mapping(document).keys():
                 raise source.error(what)
-        found = ", ".join(str(key)[:40] for key in list(document)[:5])
+        found = ", ".join(str(key)[:40] for key in list(mapping(document))[:5])
         keys = f", with the keys {found}" if found else ""
-        raise source.error(f"JSON of an unknown program{keys}; {supported}")
+        raise source.error(f"{'a list of ' if listed else ''}JSON of an unknown program{keys}; {supported}")
     raise source.error(f"not a known measurement; {supported}")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
+import lzma
 import math
 import os
 import re
 import stat
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from io import BufferedReader
@@ -93,10 +95,16 @@ class Source:
         """
         if len(self.data) > LARGEST_TEXT_BYTES:
             raise self.error(_TOO_LARGE_TEXT)
-        # PowerShell's `>` writes UTF-16.
-        if self.data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            return self.data.decode("utf-16", "replace")
-        return self.data.decode("utf-8-sig", "replace")
+        head = self.data[:_HEAD_BYTES]
+        # PowerShell's `>` writes UTF-16; what appends to its files leaves out the mark of the byte order.
+        if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            text = self.data.decode("utf-16", "replace")
+        elif head[1::2].count(0) > 0.9 * (len(head) // 2) and not head[::2].count(0):
+            text = self.data.decode("utf-16-le", "replace")
+        else:
+            text = self.data.decode("utf-8-sig", "replace")
+        # A terminal's log has colours, and each line end twice.
+        return _ESCAPE.sub("", text).replace("\r\r\n", "\n") if "\x1b" in text or "\r\r" in text else text
 
     @cached_property
     def is_json(self) -> bool:
@@ -162,6 +170,8 @@ class Source:
             ) from None
 
 
+_HEAD_BYTES = 1000
+_ESCAPE = re.compile(r"\x1b(?:\[[\d;?]{0,20}[A-Za-z]|\][^\x07\n]{0,200}(?:\x07|\x1b\\))")
 _JSON = re.compile(r"\s*(?:\{|\[\s*[{\]])")
 _JSON_LINE = re.compile(r"^\{\s*\"", re.MULTILINE)
 _FOLLOWING = re.compile(r"[\s,]*(?=\{)")
@@ -171,8 +181,36 @@ _LONGEST_PREFIX = 4000
 """Limit of the text before JSON, such as warnings."""
 
 
+_Unpacked = gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile
+
+_PACKED: dict[bytes, Callable[[BufferedReader], _Unpacked]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ\0": lzma.open,
+}
+"""What unpacks a file, by its magic number."""
+
+_EDITCAP = "convert it: `editcap -F pcapng FILE capture.pcapng`"
+
+_UNREADABLE = {
+    b"PK\x03\x04": "a ZIP archive, or the file of a spreadsheet; unpack it, or export it as CSV",
+    b"\x28\xb5\x2f\xfd": "compressed by zstd; unpack it: `zstd -d FILE`",
+    b"7z\xbc\xaf\x27\x1c": "a 7z archive; unpack it",
+    b"Rar!\x1a\x07": "a RAR archive; unpack it",
+    b"snoop\0\0\0": f"a capture of snoop; {_EDITCAP}",
+    b"GMBU": f"a capture of Microsoft's Network Monitor; {_EDITCAP}",
+    b"RTSS": f"a capture of Microsoft's Network Monitor; {_EDITCAP}",
+    b"\x34\xcd\xb2\xa1": f"a capture of a modified tcpdump; {_EDITCAP}",
+    b"%PDF-": "a PDF and not the output of a measurement",
+    b"\x89PNG": "a picture; expected the text or the file of the measurement",
+    b"\xff\xd8\xff": "a picture; expected the text or the file of the measurement",
+    b"SQLite format 3\0": "a database, such as the store of a study, and not a measurement",
+}
+"""What is known by its first bytes and not read, and the remedy."""
+
+
 def load(path: str | Path) -> Source:
-    """Read a file and decompress gzip.
+    """Read a file and decompress it.
 
     Raises
     ------
@@ -188,24 +226,28 @@ def load(path: str | Path) -> Source:
             raise MeasurementError(name, "a device and not a file; expected the output of a measurement")
         if stat.S_ISREG(mode.st_mode) and mode.st_size > LARGEST_BYTES:
             raise MeasurementError(name, _TOO_LARGE)
-        packed = file.peek(2)[:2] == b"\x1f\x8b"
-        data, cut = _unpacked(name, file) if packed else (_limited(name, file), False)
+        head = file.peek(16)
+        for magic, what in _UNREADABLE.items():
+            if head.startswith(magic):
+                raise MeasurementError(name, what)
+        opener = next((opener for magic, opener in _PACKED.items() if head.startswith(magic)), None)
+        data, cut = (_limited(name, file), False) if opener is None else _unpacked(name, opener(file))
     if not data.strip():
         raise MeasurementError(name, "the file is empty; was the measurement interrupted?")
     return Source(name, data, cut)
 
 
-def _unpacked(name: str, file: BufferedReader) -> tuple[bytes, bool]:
-    """Return the contents of a gzip file, and whether it is truncated."""
+def _unpacked(name: str, unpacked: _Unpacked) -> tuple[bytes, bool]:
+    """Return the contents of a compressed file, and whether it is truncated."""
     chunks: list[bytes] = []
     try:
-        with gzip.open(file) as unpacked:
+        with unpacked:
             for chunk in _chunks(name, unpacked):
                 chunks.append(chunk)
-    except (EOFError, gzip.BadGzipFile, zlib.error):
+    except (EOFError, OSError, zlib.error, lzma.LZMAError):
         # An interrupted measurement is valid up to its end.
         if not chunks:
-            raise MeasurementError(name, "a damaged gzip file that cannot be decompressed") from None
+            raise MeasurementError(name, "a damaged compressed file that cannot be decompressed") from None
         return b"".join(chunks), True
     return b"".join(chunks), False
 
@@ -214,7 +256,7 @@ def _limited(name: str, file: BufferedReader) -> bytes:
     return b"".join(_chunks(name, file))
 
 
-def _chunks(name: str, file: BufferedReader | gzip.GzipFile) -> Iterator[bytes]:
+def _chunks(name: str, file: BufferedReader | _Unpacked) -> Iterator[bytes]:
     """Yield the contents of a file up to the limit of its kind, which the first bytes show.
 
     Raises

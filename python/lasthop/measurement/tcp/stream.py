@@ -19,6 +19,12 @@ _SMALLEST = 64
 _MOST_PIECES = 20_000_000
 """Limit of the packets of a connection in a direction."""
 
+_LARGER = 0.1
+"""The share of packets larger than Ethernet's from which the link may carry such."""
+
+_SLIGHTLY = 1.1
+"""How much larger packets without identifications may be."""
+
 Rows = npt.NDArray[np.intp]
 
 
@@ -93,7 +99,7 @@ class Stream:
         announced = announced[announced > 0]
         sizes = payload[carrying]
         headers = int(np.median(packets.size[data] - sizes))
-        largest = int(announced.min()) if len(announced) else 1500 - headers
+        largest = int(announced.min()) if len(announced) else _largest(packets, data, sizes, 1500 - headers)
         # The most frequent size, since options and tunnels reduce the announced MSS.
         plain = sizes[sizes <= largest]
         common = int(np.bincount(plain).argmax()) if len(plain) else 0
@@ -130,6 +136,23 @@ class Stream:
     def pieces(self, payload: Counters) -> Counters:
         """Return the number of packets on the link for each captured packet, by its payload."""
         return np.where(payload > self.largest, self.full(payload), 1)
+
+
+def _largest(packets: Packets, data: Rows, sizes: Counters, usual: int) -> int:
+    """Return the largest payload of a packet if no SYN announces it: `usual`, or that of larger packets.
+
+    A packet is followed by the next identification; a super-packet leaves one out for each further packet.
+    """
+    above = sizes[sizes > usual]
+    if len(above) <= _LARGER * len(sizes):
+        return usual
+    often = int(np.bincount(above).argmax())
+    full = np.flatnonzero(sizes[:-1] == often)
+    number = packets.identification[data]
+    if len(full) and (np.diff(number) != 0).mean() > 0.5:
+        return often if (((number[full + 1] - number[full]) & 0xFFFF) == 1).mean() > 0.5 else usual
+    # Without identifications: somewhat larger packets than Ethernet's; two packets have twice the payload.
+    return often if often < usual * _SLIGHTLY and (above == often).mean() > 0.5 else usual
 
 
 def _probing(packets: Packets, forward: Rows, backward: Rows) -> Flags:
