@@ -16,6 +16,7 @@ __all__ = [
     "METRICS",
     "PROFILES",
     "SCENARIOS",
+    "Calendar",
     "CongestionControl",
     "Emulator",
     "Hole",
@@ -84,6 +85,31 @@ class ScenarioError(ValueError):
     column: int | None
 
 class PythonSchemeError(RuntimeError): ...
+
+@final
+class Calendar:
+    def __new__(
+        cls,
+        /,
+        scenario: Scenario,
+        scheme: str,
+        directories: tuple[str | PathLike[str], str | PathLike[str]],
+        *,
+        seed: SupportsIndex = 1,
+        run: SupportsIndex = 0,
+        mtu: SupportsIndex,
+        epoch_ns: SupportsIndex,
+        phase: SupportsFloat | SupportsIndex,
+        period: SupportsFloat | SupportsIndex,
+        grace: SupportsFloat | SupportsIndex,
+        shared: bool = True,
+        pcap: tuple[str | PathLike[str], str | PathLike[str]] | None = None,
+        trace: bool = False,
+        lateness: bool = False,
+    ) -> Calendar: ...
+    def run(
+        self, /, keep_going: Callable[[], bool]
+    ) -> tuple[str, int, tuple[str, list[tuple[str, dict[str, Any]]], dict[str, Any] | None]]: ...
 
 @final
 class CongestionControl:

@@ -15,6 +15,8 @@ pub(crate) struct Leaving {
     /// When it entered, and when it left the last link.
     pub(crate) entered: Time,
     pub(crate) time: Time,
+    /// The latter on the driver's clock, in nanoseconds.
+    pub(crate) due_ns: u64,
     /// Size as an IP packet.
     pub(crate) size: u64,
     /// Delay between arrival and entry, in nanoseconds.

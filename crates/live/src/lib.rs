@@ -12,6 +12,8 @@
 //!
 //! A [`Bump`](bump::Bump) has the agents of real flows before a real radio, without a scenario.
 //!
+//! A [`Calendar`] carries the frames of two Linux kernels in virtual time through the same network.
+//!
 //! A [`Driver`] connects an [`Endpoint`](lasthop_endpoint::Endpoint) to an interface, so that Lasthop's TCP talks to
 //! real hosts. Linux only, but for the [`Emulation`] itself.
 
@@ -19,6 +21,8 @@
 pub mod bump;
 #[cfg(target_os = "linux")]
 mod burst;
+#[cfg(target_os = "linux")]
+mod calendar;
 #[cfg(target_os = "linux")]
 mod clock;
 #[cfg(target_os = "linux")]
@@ -28,6 +32,8 @@ mod driver;
 mod emulation;
 #[cfg(target_os = "linux")]
 mod emulator;
+#[cfg(target_os = "linux")]
+mod emulator_core;
 #[cfg(target_os = "linux")]
 mod frames;
 #[cfg(target_os = "linux")]
@@ -46,10 +52,14 @@ mod segments;
 mod split;
 
 #[cfg(target_os = "linux")]
+pub use calendar::{Calendar, Guests, Outcome};
+#[cfg(target_os = "linux")]
 pub use driver::{Driver, Link, now};
 pub use emulation::{Carried, Emulation, EmulationCounters, Entering, LinkCounters, Side, SplitSite};
 #[cfg(target_os = "linux")]
-pub use emulator::{Emulator, Settings};
+pub use emulator::Emulator;
+#[cfg(target_os = "linux")]
+pub use emulator_core::Settings;
 #[cfg(target_os = "linux")]
 pub use interface::{Interface, drop_privileges};
 #[cfg(target_os = "linux")]

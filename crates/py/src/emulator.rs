@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use lasthop_live::{Emulation, Interface, Settings};
+use lasthop_live::{Emulation, Interface, Report, Settings};
 use lasthop_scenario::Duration;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -15,7 +15,7 @@ use crate::error::scenario_error;
 use crate::scenario::Scenario;
 
 /// A report as JSON, named traces, and the record of lateness.
-type Recorded<'py> = (String, Vec<(String, Bound<'py, PyDict>)>, Option<Bound<'py, PyDict>>);
+pub(crate) type Recorded<'py> = (String, Vec<(String, Bound<'py, PyDict>)>, Option<Bound<'py, PyDict>>);
 
 /// The network of a scenario in real time, between two network interfaces. Linux only.
 ///
@@ -142,31 +142,48 @@ impl Emulator {
     fn run<'py>(&self, py: Python<'py>, keep_going: Py<PyAny>) -> PyResult<Recorded<'py>> {
         let taken = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut emulator = taken.ok_or_else(|| PyRuntimeError::new_err("an emulation can run once"))?;
-        let mut raised = None;
-        let watch = || {
-            let go = Python::attach(|py| {
-                py.check_signals()?;
-                keep_going.call0(py)?.extract::<bool>(py)
-            });
-            go.unwrap_or_else(|error| {
-                raised = Some(error);
-                false
-            })
-        };
+        let mut watch = Watch::new(keep_going);
         let ended = py.detach(|| {
-            emulator.run(watch)?;
+            emulator.run(|| watch.look())?;
             emulator.finish()
         });
-        if let Some(error) = raised {
-            return Err(error);
-        }
-        let report = ended?;
-        let json =
-            serde_json::to_string(&report).map_err(|error| PyValueError::new_err(error.to_string()))?;
-        let traces =
-            report.traces.iter().map(|trace| Ok((trace.name.clone(), columns::events(py, &trace.events)?)));
-        let hosts = report.ends.each_ref().map(|end| end.host.as_str());
-        let lateness = report.packets.as_ref().map(|packets| columns::lateness(py, packets, hosts));
-        Ok((json, traces.collect::<PyResult<_>>()?, lateness.transpose()?))
+        recorded(py, watch, ended)
     }
+}
+
+/// Asks a function of Python whether to go on.
+pub(crate) struct Watch {
+    keep_going: Py<PyAny>,
+    raised: Option<PyErr>,
+}
+
+impl Watch {
+    pub(crate) fn new(keep_going: Py<PyAny>) -> Watch {
+        Watch { keep_going, raised: None }
+    }
+
+    pub(crate) fn look(&mut self) -> bool {
+        let go = Python::attach(|py| {
+            py.check_signals()?;
+            self.keep_going.call0(py)?.extract::<bool>(py)
+        });
+        go.unwrap_or_else(|error| {
+            self.raised = Some(error);
+            false
+        })
+    }
+}
+
+/// What Python gets of an emulation that has ended.
+pub(crate) fn recorded(py: Python<'_>, watch: Watch, ended: io::Result<Report>) -> PyResult<Recorded<'_>> {
+    if let Some(error) = watch.raised {
+        return Err(error);
+    }
+    let report = ended?;
+    let json = serde_json::to_string(&report).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let traces =
+        report.traces.iter().map(|trace| Ok((trace.name.clone(), columns::events(py, &trace.events)?)));
+    let hosts = report.ends.each_ref().map(|end| end.host.as_str());
+    let lateness = report.packets.as_ref().map(|packets| columns::lateness(py, packets, hosts));
+    Ok((json, traces.collect::<PyResult<_>>()?, lateness.transpose()?))
 }

@@ -7,11 +7,13 @@
 //!     │                    ├──────> Pool           (lasthop-study)
 //!     │                    ├──────> LossRecord     (lasthop-fit)
 //!     │                    ├──────> read_packets   (lasthop-capture)
-//!     │                    ├──────> Emulator       (lasthop-live)
+//!     │                    ├──────> Emulator, Calendar (lasthop-live)
 //!     │                    └──────> gateway        (lasthop-gateway)
 //!     └──── hooks ──── PythonScheme ──> Scheme     (lasthop-proto)
 //! ```
 
+#[cfg(target_os = "linux")]
+mod calendar;
 mod capture;
 mod columns;
 mod congestion;
@@ -47,6 +49,9 @@ mod _lasthop {
     use pyo3::prelude::*;
     use pyo3::types::{IntoPyDict, PyTuple};
 
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use crate::calendar::Calendar;
     #[pymodule_export]
     use crate::capture::read_packets;
     #[pymodule_export]
