@@ -10,7 +10,7 @@ STEM.csv.
 
 Emulation runs in real time, several at once: the grid takes about 25 minutes of an idle machine. With
 ``--virtual``, it runs on a kernel of ``lasthop kernel build`` in virtual time, and the machine may be busy:
-the same table comes out each time. ``--quick`` runs one short
+the same table comes out each time. With ``--server-kernel``, each end has its own. ``--quick`` runs one short
 case, ``--case 10,60,0.01,burst=5,queue=0.25,arq`` a link of 10 Mb/s and 60 ms that loses 1 % in bursts of 5
 packets, with a queue of a quarter of the bandwidth-delay product and an ARQ. ``--scheme snoop`` puts an agent
 at the base station in both, and ``--set scheme.snoop.dupacks=2`` changes the scenarios of both.
@@ -208,7 +208,7 @@ def emulated(
     control: str,
     run: int,
     seconds: float,
-    kernel: str | None,
+    virtual: list[str],
     changes: list[str],
     program: str | None,
 ) -> Measured | None:
@@ -220,9 +220,7 @@ def emulated(
         server = f"{program} serve {PORT} {control}"
         client = [program, "fetch", f"{{server}}:{PORT}", control, str(seconds)]
     line = [sys.executable, "-m", "lasthop", "emulate", str(path), "--scheme", scheme, "--run", str(run)]
-    line += ["--json", "--server", server, *(f"--set={change}" for change in changes)]
-    if kernel is not None:
-        line += ["--virtual", "--wall-limit", str(WALL_LIMIT), "--kernel", kernel]
+    line += ["--json", "--server", server, *(f"--set={change}" for change in changes), *virtual]
     for _ in range(ATTEMPTS):
         done = subprocess.run([*line, "--", *client], capture_output=True, text=True, check=False)
         if done.returncode not in (0, LATE):
@@ -280,8 +278,8 @@ class Campaign:
         Emulations at once.
     directory : Path
         Where scenarios are written.
-    kernel : str or None
-        The kernel in virtual time; None for that of this machine.
+    virtual : list of str
+        Options of virtual time and its kernels; none for the kernel of this machine.
     changes : list of str
         Changes of all scenarios, as of `lasthop --set`.
     program : str or None
@@ -295,11 +293,11 @@ class Campaign:
         seconds: float,
         jobs: int,
         directory: Path,
-        kernel: str | None,
+        virtual: list[str],
         changes: list[str],
         program: str | None,
     ) -> None:
-        self._seconds, self._kernel, self._changes = seconds, kernel, changes
+        self._seconds, self._virtual, self._changes = seconds, virtual, changes
         self._program = program
         self.lateness: list[Measured] = []
         self.late = 0
@@ -326,7 +324,7 @@ class Campaign:
             path, overrides=[*self._changes, *own, f"transfer.start={round(1000 * phase)} us"]
         )
         predicted = simulated.run(scheme, run=run).metrics["throughput_bps"]
-        options = (self._seconds, self._kernel, self._changes, self._program)
+        options = (self._seconds, self._virtual, self._changes, self._program)
         return emulated(path, scheme, control, run, *options), predicted
 
     def rows(self) -> Iterator[Row]:
@@ -463,6 +461,7 @@ def main() -> None:
     )
     parser.add_argument("--virtual", action="store_true", help="in virtual time, on a kernel of its own")
     parser.add_argument("--kernel", help="with --virtual: its file or version; by default the newest")
+    parser.add_argument("--server-kernel", help="with --virtual: that of the sender, which then has its own")
     parser.add_argument("--figure", metavar="STEM", help="draw the rows, and write all runs as CSV")
     parser.add_argument("--send", metavar="CONTROL", help=argparse.SUPPRESS)
     parser.add_argument("--receive", metavar="ADDRESS", help=argparse.SUPPRESS)
@@ -471,10 +470,17 @@ def main() -> None:
         return send(asked.send)
     if asked.receive:
         return receive(asked.receive, asked.seconds)
-    if asked.kernel and not asked.virtual:
-        parser.error("--kernel is about virtual time; add --virtual")
+    if (asked.kernel or asked.server_kernel) and not asked.virtual:
+        parser.error("--kernel and --server-kernel are about virtual time; add --virtual")
     kernel = kernels.find(asked.kernel, print) if asked.virtual else None
     version = f"{kernel.version} in virtual time" if kernel else platform.release()
+    virtual = []
+    if kernel:
+        virtual = ["--virtual", "--wall-limit", str(WALL_LIMIT), "--kernel", str(kernel.path)]
+    if asked.server_kernel:
+        sender = kernels.find(asked.server_kernel, print, "--server-kernel")
+        virtual += ["--server-kernel", str(sender.path)]
+        version = f"{sender.version} to {version}"
     jobs = asked.jobs or (len(os.sched_getaffinity(0)) if kernel else 4)
     known = list(QUIC_SENDERS if asked.quic else SENDERS)
     available = known if kernel or asked.quic else ALLOWED.read_text().split()
@@ -485,8 +491,7 @@ def main() -> None:
     print(f"Linux {version}\n")
     with tempfile.TemporaryDirectory() as directory:
         order = list(itertools.product(cases, controls, schemes))
-        path = str(kernel.path) if kernel else None
-        campaign = Campaign(order, runs, seconds, jobs, Path(directory), path, asked.set, asked.quic)
+        campaign = Campaign(order, runs, seconds, jobs, Path(directory), virtual, asked.set, asked.quic)
         rows: list[Row] = []
         for line, row in table(campaign.rows(), named=schemes != ["basic"]):
             print(line, flush=True)

@@ -339,6 +339,7 @@ def test_a_crash_and_an_exceeded_limit_have_exit_codes(tmp_path: Path) -> None:
     ("options", "problem"),
     [
         (("--kernel", "6.12", "--", "true"), "--kernel is about virtual time; add --virtual"),
+        (("--server-kernel", "6.12", "--", "true"), "--server-kernel is about virtual time; add --virtual"),
         (("--runs", "2", "--", "true"), "--runs is about virtual time; add --virtual"),
         (("--wall-limit", "9", "--", "true"), "--wall-limit is about virtual time; add --virtual"),
         (("--virtual", "--jobs", "2", "--", "true"), "--jobs is about several runs; add --runs N"),

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +27,7 @@ from lasthop.virtual.kernels import ENTROPY, Kernel, KernelError
 _MEMORY_MB = 512
 """The memory of a guest. Only what it uses takes memory of this machine."""
 
-_START_NS = 1_700_000_000 * 10**9
+START_NS = 1_700_000_000 * 10**9
 """The wall clock of a guest when it starts, in nanoseconds since 1970."""
 
 PHASES_S = 0.1
@@ -42,23 +42,33 @@ _PRESENT_PERSONALITY = 0xFFFFFFFF
 _CHECK_INTERVAL = 0.05
 """Seconds between two looks at what the command has printed."""
 
-_ARGUMENTS = (
-    f"mem={_MEMORY_MB}M",
-    "root=/dev/root",
-    "rootfstype=hostfs",
-    "rootflags=/",
-    "ro",
-    "init=/proc/self/cwd/init",
-    "time-travel=inf-cpu",
-    f"time-travel-start={_START_NS}",
-    "uml_dir=./uml/",
-    "con=null",
-    "con0=null,fd:1",
-    "ssl=null",
-    "quiet",
-    "panic=-1",
-)
-"""The kernel's command line. It seeds the kernel's random numbers, so it is the same for all jobs."""
+
+def arguments(*time: str) -> tuple[str, ...]:
+    """Return the command line of a kernel. It seeds the kernel's random numbers: all jobs have the same.
+
+    Parameters
+    ----------
+    *time : str
+        The arguments about its time.
+    """
+    return (
+        f"mem={_MEMORY_MB}M",
+        "root=/dev/root",
+        "rootfstype=hostfs",
+        "rootflags=/",
+        "ro",
+        "init=/proc/self/cwd/init",
+        *time,
+        "uml_dir=./uml/",
+        "con=null",
+        "con0=null,fd:1",
+        "ssl=null",
+        "quiet",
+        "panic=-1",
+    )
+
+
+_ARGUMENTS = arguments("time-travel=inf-cpu", f"time-travel-start={START_NS}")
 
 
 @dataclass(frozen=True)
@@ -198,17 +208,32 @@ def run(
             if stop.is_set():
                 raise StoppedError
             if time.monotonic() - begin > limit_s:
-                raise LimitError(_too_long(directory, limit_s))
+                raise LimitError(too_long((directory / "clock").read_text().strip() or "0", limit_s))
         forward()
         status = (directory / "status").read_text().split()
         if not status:
-            raise CrashError(_no_status(kernel, directory))
+            raise CrashError(no_status(kernel, directory))
         return Ended(int(status[0]), float(status[1]))
 
 
 @contextmanager
 def _guest(kernel: Kernel, job: Job, processor: int) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
     """Start a guest, and yield its keeper and its directory; end it with the block."""
+    with place(kernel) as (directory, lock):
+        _prepare(directory, job)
+        with started(directory, lock, _ARGUMENTS, job.entropy, processor) as keeper:
+            yield keeper, directory
+
+
+@contextmanager
+def place(kernel: Kernel) -> Iterator[tuple[Path, int]]:
+    """Make the directory of a guest, and yield it and its lock; remove it with the block.
+
+    Raises
+    ------
+    KernelError
+        If this machine has no room for the memory of a guest.
+    """
     memory = _memory_directory()
     places.remove_abandoned(Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"))
     with ExitStack() as at_end:
@@ -217,18 +242,44 @@ def _guest(kernel: Kernel, job: Job, processor: int) -> Iterator[tuple[subproces
         at_end.callback(shutil.rmtree, directory, ignore_errors=True)
         lock = places.lock(directory)
         at_end.callback(os.close, lock)
-        _prepare(directory, kernel, job, memory)
+        for name in ("stdout", "stderr", "clock", "status", "console"):
+            (directory / name).touch()
+        for name, to in (("linux", kernel.path), ("memory", memory)):
+            (directory / name).symlink_to(to)
+        yield directory, lock
+
+
+@contextmanager
+def started(
+    directory: Path, lock: int, arguments: Sequence[str], entropy: int, processor: int
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Start the kernel of a guest, and yield its keeper; end it with the block.
+
+    Parameters
+    ----------
+    directory : Path
+        The directory of the guest.
+    lock : int
+        The lock of the directory.
+    arguments : sequence of str
+        The kernel's command line.
+    entropy : int
+        From which the kernel takes its random numbers.
+    processor : int
+        The processor that runs the guest.
+    """
+    with ExitStack() as at_end:
         theirs, ours = os.pipe()
         lifeline = at_end.enter_context(os.fdopen(theirs))
         end = at_end.enter_context(os.fdopen(ours, "w"))
         process = subprocess.Popen(
             [
                 *(sys.executable, "-I", "-S", str(Path(__file__).with_name("guard.py"))),
-                *(str(lifeline.fileno()), str(processor), *_ARGUMENTS),
+                *(str(lifeline.fileno()), str(processor), *arguments),
             ],
             cwd=directory,
             # Nothing else: the size of the environment moves the addresses of the kernel's data.
-            env={ENTROPY: f"{job.entropy:016x}", "HOME": "/", "TMPDIR": "./memory"},
+            env={ENTROPY: f"{entropy:016x}", "HOME": "/", "TMPDIR": "./memory"},
             pass_fds=[lifeline.fileno(), lock],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -236,17 +287,13 @@ def _guest(kernel: Kernel, job: Job, processor: int) -> Iterator[tuple[subproces
         )
         with process:
             try:
-                yield process, directory
+                yield process
             finally:
                 end.close()
 
 
-def _prepare(directory: Path, kernel: Kernel, job: Job, memory: str) -> None:
-    """Write what a guest reads, and make the files that it writes to."""
-    for name in ("stdout", "stderr", "clock", "status", "console"):
-        (directory / name).touch()
-    for name, to in (("linux", kernel.path), ("memory", memory)):
-        (directory / name).symlink_to(to)
+def _prepare(directory: Path, job: Job) -> None:
+    """Write what a guest reads."""
     plan = {
         "command": job.command,
         "environment": job.environment,
@@ -258,7 +305,12 @@ def _prepare(directory: Path, kernel: Kernel, job: Job, memory: str) -> None:
     }
     (directory / "job.json").write_text(json.dumps(plan))
     init = shlex.join([sys.executable, "-I", "-S", str(Path(__file__).with_name("guest_init.py"))])
-    (directory / "init").write_text(f"#!/bin/sh\nexec {init}\n")
+    write_init(directory, f"exec {init}\n")
+
+
+def write_init(directory: Path, script: str) -> None:
+    """Write the script that is the first process of a guest."""
+    (directory / "init").write_text(f"#!/bin/sh\n{script}")
     (directory / "init").chmod(0o700)
 
 
@@ -302,9 +354,8 @@ def _memory_directory() -> str:
     )
 
 
-def _too_long(directory: Path, limit_s: float) -> str:
-    """Say that a guest exceeded its limit, and why that may be."""
-    clock = (directory / "clock").read_text().strip() or "0"
+def too_long(clock: str, limit_s: float) -> str:
+    """Say that a guest exceeded its limit when its clock showed some seconds, and why that may be."""
     return (
         f"the programs did not end within {limit_s:g} s of real time, when their clock showed {clock} s. "
         "Virtual time stands still while a program computes, and creeps while one reads the clock over and "
@@ -313,7 +364,7 @@ def _too_long(directory: Path, limit_s: float) -> str:
     )
 
 
-def _no_status(kernel: Kernel, directory: Path) -> str:
+def no_status(kernel: Kernel, directory: Path) -> str:
     """Say that a kernel ended too early, with what it printed last."""
     printed = (directory / "console").read_text(errors="replace").strip().splitlines()[-15:]
     return "\n  ".join(

@@ -25,6 +25,9 @@ _NEEDED = {
 }
 """The options of a kernel without which `lasthop emulate` cannot run on it."""
 
+_NEEDED_ALONE = {"VIRTIO_UML": "network cards outside", "VIRTIO_NET": "their driver"}
+"""The options without which a kernel cannot be that of one end alone."""
+
 _FEATURES = {
     "IPv6": "IPV6",
     "MPTCP": "MPTCP",
@@ -70,12 +73,15 @@ class Kernel:
         What it has of those that versions and configurations differ in.
     sha256 : str
         The SHA-256 of the file, in hexadecimal.
+    lacks_alone : tuple of str
+        What it lacks to be the kernel of one end alone.
     """
 
     path: Path
     version: str
     features: tuple[str, ...]
     sha256: str
+    lacks_alone: tuple[str, ...]
 
 
 def directory() -> Path:
@@ -114,7 +120,18 @@ def inspect(path: Path) -> Kernel:
         )
     features = [name for name, option in _FEATURES.items() if option in configuration]
     features += ["AccECN"] if _ACCURATE_ECN in binary else []
-    return Kernel(path, banner[1].decode(), tuple(features), hashlib.sha256(binary).hexdigest())
+    alone = tuple(what for option, what in _NEEDED_ALONE.items() if option not in configuration)
+    return Kernel(path, banner[1].decode(), tuple(features), hashlib.sha256(binary).hexdigest(), alone)
+
+
+def refuse_alone(kernel: Kernel) -> None:
+    """Raise a `KernelError` if a kernel cannot be that of one end alone."""
+    if kernel.lacks_alone:
+        raise KernelError(
+            f"{kernel.path} cannot be the kernel of one end alone: it lacks "
+            f"{' and '.join(kernel.lacks_alone)}; "
+            "`lasthop kernel build` makes one that can"
+        )
 
 
 def built(on_skipped: Callable[[str], object]) -> list[Kernel]:
@@ -148,7 +165,7 @@ def refuse_other_machines() -> None:
         )
 
 
-def find(name: str | None, on_skipped: Callable[[str], object]) -> Kernel:
+def find(name: str | None, on_skipped: Callable[[str], object], option: str = "--kernel") -> Kernel:
     """Return a kernel.
 
     Parameters
@@ -157,6 +174,8 @@ def find(name: str | None, on_skipped: Callable[[str], object]) -> Kernel:
         Its file, or a version in the cache, such as 6.12; by default the newest version in the cache.
     on_skipped : callable
         As of `built`.
+    option : str
+        The option that names it, for messages.
 
     Raises
     ------
@@ -169,7 +188,7 @@ def find(name: str | None, on_skipped: Callable[[str], object]) -> Kernel:
     if name is not None and Path(name).is_file():
         return inspect(Path(name).resolve())
     if name is not None and not _VERSION.fullmatch(name):
-        raise KernelError(f'--kernel: there is no file "{name}"; expected a file, or a version such as 6.12')
+        raise KernelError(f'{option}: there is no file "{name}"; expected a file, or a version such as 6.12')
     kernels = built(on_skipped)
     if not kernels:
         raise KernelError(

@@ -10,6 +10,7 @@ import typer
 
 from lasthop.cli import complete
 from lasthop.cli.emulation import namespaces, virtual, wire
+from lasthop.cli.emulation.apart import Apart
 from lasthop.cli.emulation.carrier import Emulation
 from lasthop.cli.failure import RefusedError
 from lasthop.cli.options import (
@@ -105,6 +106,14 @@ def emulate(
             "default the newest.",
         ),
     ] = None,
+    server_kernel: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="With --virtual: the kernel of the server's end. Each end then has a kernel of its own, and "
+            "the network is outside of both.",
+        ),
+    ] = None,
     runs: Annotated[
         int | None,
         typer.Option(
@@ -166,6 +175,7 @@ def emulate(
     if not is_virtual:
         given = {
             "--kernel": kernel,
+            "--server-kernel": server_kernel,
             "--runs": runs,
             "--jobs": jobs,
             "--writable": writable,
@@ -215,6 +225,15 @@ def emulate(
                 limit_s=wall_limit or _WALL_LIMIT,
                 writable=writable,
                 privileged=privileged,
+                apart=None
+                if server_kernel is None
+                else Apart(
+                    server_kernel=server_kernel,
+                    command=command or [],
+                    server=server,
+                    mtu=mtu,
+                    hide=hide or [],
+                ),
             )
             raise typer.Exit(virtual.emulate(emulation, guests))
         namespaces.emulate(

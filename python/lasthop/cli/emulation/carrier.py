@@ -206,12 +206,7 @@ class Carrier:
         *,
         wire: bool,
     ) -> None:
-        self._stop, self._output = stop, output
-        self._scenario, self._stem = emulation.scenario, run_stem(emulation.scheme)
-        pcap = None
-        if output is not None and emulation.pcap:
-            server, client = (f"{self._stem}-{end}.pcapng" for end in ("server", "client"))
-            pcap = (output.path(server, "pcapng"), output.path(client, "pcapng"))
+        self._stop, self._output, self._emulation = stop, output, emulation
         self._emulator = Emulator(
             emulation.scenario,
             emulation.scheme,
@@ -220,7 +215,7 @@ class Carrier:
             run=emulation.run,
             mtu=mtu,
             longest_wait=max(_LONGEST_WAIT, 10 * emulation.lateness_ms / 1e3),
-            pcap=pcap,
+            pcap=captures(output, emulation),
             wire=wire,
             trace=emulation.trace,
             lateness=emulation.record_lateness,
@@ -269,21 +264,41 @@ class Carrier:
 
     def write(self, report: dict[str, Any]) -> None:
         """Write the report, the scenario and the recordings, if there is a directory for them."""
-        if self._output is None:
-            return
-        self._output.text("scenario.toml", self._scenario.to_toml())
-        self._output.text("results.json", json.dumps(report, indent=2) + "\n")
-        if not self._traces and self._lateness is None:
-            return
-        # Takes longer to import than all the rest.
-        from lasthop import plots
+        if self._output is not None:
+            write(self._output, self._emulation, report, self._traces, self._lateness)
 
-        for number, (name, events) in enumerate(self._traces):
-            # As those of `lasthop run`, for the connection with most data.
-            stem = f"{self._stem}.{name}" if number else self._stem
-            plots.write_csv(self._output.path(f"{run_stem(stem)}.events.csv", "traces"), events)
-        if self._lateness is not None:
-            plots.write_csv(self._output.path(f"{self._stem}.lateness.csv", "lateness"), self._lateness)
+
+def captures(output: Output | None, emulation: Emulation) -> tuple[Path, Path] | None:
+    """Return the files of the packets at the server and at the client, if they are recorded."""
+    if output is None or not emulation.pcap:
+        return None
+    names = [f"{run_stem(emulation.scheme)}-{end}.pcapng" for end in ("server", "client")]
+    server, client = (output.path(name, "pcapng") for name in names)
+    return server, client
+
+
+def write(
+    output: Output,
+    emulation: Emulation,
+    report: dict[str, Any],
+    traces: list[tuple[str, dict[str, Any]]],
+    lateness: dict[str, Any] | None,
+) -> None:
+    """Write a report, the scenario and the recordings."""
+    output.text("scenario.toml", emulation.scenario.to_toml())
+    output.text("results.json", json.dumps(report, indent=2) + "\n")
+    if not traces and lateness is None:
+        return
+    # Takes longer to import than all the rest.
+    from lasthop import plots
+
+    stem = run_stem(emulation.scheme)
+    for number, (name, events) in enumerate(traces):
+        # As those of `lasthop run`, for the connection with most data.
+        named = run_stem(f"{stem}.{name}" if number else stem)
+        plots.write_csv(output.path(f"{named}.events.csv", "traces"), events)
+    if lateness is not None:
+        plots.write_csv(output.path(f"{stem}.lateness.csv", "lateness"), lateness)
 
 
 def _backlog_drops() -> int:

@@ -60,7 +60,7 @@ _LEAST_MTU6 = 1280
 _DEVICES = ("lasthop0", "lasthop1")
 """This side of the veth pairs."""
 
-_MAC = "02:00:00:00:00:01"
+MAC = "02:00:00:00:00:01"
 """The hardware address of both ends, so that frames pass between them as they are."""
 
 _OTHER_MAC = "02:00:00:00:00:02"
@@ -258,9 +258,9 @@ def _emulate(
     leave_interrupts_to_programs()
     threading.Thread(target=_watch, args=(lifeline, stop), daemon=True).start()
     facts = emulation.scenario.emulated(emulation.scheme)
-    segments = _segments(facts["slowest_rate_bps"], mtu)
-    program = [_with_addresses(each) for each in command] or [os.environ.get("SHELL", "/bin/sh")]
-    at_source = ["sh", "-c", _with_addresses(server)] if server else None
+    segments = segments_of(facts["slowest_rate_bps"], mtu)
+    program = [with_addresses(each) for each in command] or [os.environ.get("SHELL", "/bin/sh")]
+    at_source = ["sh", "-c", with_addresses(server)] if server else None
     output = None if emulation.out is None else Output(emulation.out)
     with output or nullcontext(), ExitStack() as ends:
         kernel = _Kernel(mtu, segments, own_user)
@@ -352,17 +352,7 @@ class _End:
     ) -> None:
         read, state = os.pipe()
         go, self._go = os.pipe()
-        commands = [
-            "ip link set dev lo up",
-            # The segments of a super-packet arrive at once, in bursts that simulated senders do not have.
-            f"ip link set dev eth0 mtu {kernel.mtu} gso_max_segs {kernel.segments}",
-            # The only neighbour has a fixed address.
-            "ip link set dev eth0 arp off",
-            f"ip address add {ADDRESSES[side]}/24 dev eth0",
-            "ip link set dev eth0 up",
-        ]
-        if kernel.mtu >= _LEAST_MTU6 and _has_ipv6():
-            commands.append(f"ip address add {_ADDRESSES6[side]}/64 dev eth0 nodad")
+        commands = network_commands(side, kernel.mtu, kernel.segments, has_ipv6=_has_ipv6())
         plan = {
             "go": go,
             "state": state,
@@ -371,10 +361,7 @@ class _End:
             "listens": listens,
         }
         init = str(Path(__file__).with_name("namespace_init.py"))
-        environment = dict(os.environ)
-        environment.pop(_LIFELINE, None)
-        for name, address in zip(("LASTHOP_SERVER", "LASTHOP_CLIENT"), ADDRESSES, strict=True):
-            environment[name] = address
+        environment = environment_of_programs()
         self.process = subprocess.Popen(
             ["unshare", *kernel.own_user, "--net", sys.executable, "-I", "-S", init, json.dumps(plan)],
             env=environment,
@@ -411,6 +398,43 @@ class _End:
         end_process(self.process)
 
 
+def environment_of_programs() -> dict[str, str]:
+    """Return the environment of the programs at both ends."""
+    environment = dict(os.environ)
+    environment.pop(_LIFELINE, None)
+    for name, address in zip(("LASTHOP_SERVER", "LASTHOP_CLIENT"), ADDRESSES, strict=True):
+        environment[name] = address
+    return environment
+
+
+def network_commands(side: int, mtu: int, segments: int, *, has_ipv6: bool) -> list[str]:
+    """Return the commands that configure the interface eth0 of an end.
+
+    Parameters
+    ----------
+    side : int
+        0 for the source of the data, 1 for their destination.
+    mtu : int
+        The MTU.
+    segments : int
+        How many segments may be left to the card.
+    has_ipv6 : bool
+        Whether its kernel has IPv6.
+    """
+    commands = [
+        "ip link set dev lo up",
+        # The segments of a super-packet arrive at once, in bursts that simulated senders do not have.
+        f"ip link set dev eth0 mtu {mtu} gso_max_segs {segments}",
+        # The only neighbour has a fixed address.
+        "ip link set dev eth0 arp off",
+        f"ip address add {ADDRESSES[side]}/24 dev eth0",
+        "ip link set dev eth0 up",
+    ]
+    if mtu >= _LEAST_MTU6 and has_ipv6:
+        commands.append(f"ip address add {_ADDRESSES6[side]}/64 dev eth0 nodad")
+    return commands
+
+
 @contextmanager
 def _end(
     side: int, program: list[str] | None, kernel: _Kernel, *, listens: bool, quiet: bool
@@ -424,7 +448,7 @@ def _end(
 
 def _connect(device: str, pid: int) -> None:
     """Create a veth pair from here to the namespace of a process, where it is called eth0."""
-    peer = f"peer name eth0 address {_MAC} netns {pid}"
+    peer = f"peer name eth0 address {MAC} netns {pid}"
     for command in (
         f"ip link add name {device} address {_OTHER_MAC} type veth {peer}",
         # This keeps the host from sending packets of its own.
@@ -440,7 +464,7 @@ def _has_ipv6() -> bool:
     return Path("/proc/net/if_inet6").exists()
 
 
-def _segments(rate_bps: float, mtu: int) -> int:
+def segments_of(rate_bps: float, mtu: int) -> int:
     """Return how many segments the kernels may leave to the card: 1 on links below 120 Mb/s, with 1500 B."""
     most = 65535
     return min(max(int(_SUPER_PACKET_S * rate_bps / (8 * mtu)), 1), most)
@@ -488,6 +512,6 @@ def _wait(
     return 128 + signal.SIGTERM
 
 
-def _with_addresses(text: str) -> str:
+def with_addresses(text: str) -> str:
     """Replace the names of the two ends in a command."""
     return text.replace("{server}", ADDRESSES[0]).replace("{client}", ADDRESSES[1])

@@ -100,8 +100,18 @@ def publish(report: dict[str, Any], *, as_json: bool) -> int:
     else:
         for line in _lines(report):
             notify(line)
-    for problem in (*report["problems"], *_notes(report)):
-        notify(f"warning: {problem}")
+    for warning in warnings(report):
+        notify(warning)
+    return code_of(report)
+
+
+def warnings(report: dict[str, Any]) -> list[str]:
+    """Return what is printed beside a report."""
+    return [f"warning: {problem}" for problem in (*report["problems"], *_notes(report))]
+
+
+def code_of(report: dict[str, Any]) -> int:
+    """Return the exit code of an emulation: that of its command, unless its results are not sound."""
     return int(report["exit_code"]) or (LATE if report["problems"] else 0)
 
 
@@ -160,7 +170,8 @@ def _lines(report: dict[str, Any]) -> Iterator[str]:
     late = report["lateness"]
     times = ", ".join(f"{name} {_time(late[f'{name}_s'])}" for name in ("p50", "p99", "max"))
     if virtual := report["virtual"]:
-        yield f"  lateness {times}; Linux {virtual['kernel']} in virtual time"
+        other = f" and {virtual['server_kernel']} at the server" if "server_kernel" in virtual else ""
+        yield f"  lateness {times}; Linux {virtual['kernel']}{other} in virtual time"
         return
     share = report["cpu_s"] / report["duration_s"] if report["duration_s"] else 0
     yield f"  lateness {times}; {share:.0%} of a processor"

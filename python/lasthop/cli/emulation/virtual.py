@@ -23,13 +23,14 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import typer
 
-from lasthop.cli.emulation import namespaces
+from lasthop.cli.emulation import apart, namespaces, report
+from lasthop.cli.emulation.apart import Apart
 from lasthop.cli.emulation.carrier import Emulation, stop_on_termination
 from lasthop.cli.failure import CRASHED, LATE, RefusedError, failed, warn
 from lasthop.cli.output import FILES, Output
@@ -137,6 +138,8 @@ class Guests:
         A directory that the programs may change.
     privileged : bool
         Whether the programs have the privileges of root.
+    apart : Apart or None
+        What runs at the ends if each has a kernel of its own; by default both have one together.
     """
 
     kernel: str | None
@@ -145,6 +148,7 @@ class Guests:
     limit_s: float
     writable: Path | None
     privileged: bool
+    apart: Apart | None = None
 
 
 def emulate(emulation: Emulation, guests: Guests) -> int:
@@ -225,6 +229,11 @@ class _Laboratory:
 
     def __init__(self, emulation: Emulation, guests: Guests, kernel: Kernel, output: Output | None) -> None:
         self._emulation, self._guests, self._kernel, self._output = emulation, guests, kernel, output
+        self._server_kernel = None
+        if guests.apart is not None:
+            self._server_kernel = kernels.find(guests.apart.server_kernel, warn, "--server-kernel")
+            for each in (self._server_kernel, kernel):
+                kernels.refuse_alone(each)
         self._stop = stop_on_termination()
         self._repeatable = guest.fixes_addresses()
         processors = sorted(os.sched_getaffinity(0))
@@ -248,9 +257,33 @@ class _Laboratory:
         stdout, stderr : binary file
             Get what it prints.
         """
-        emulation, output, is_one = self._emulation, self._output, self._guests.runs is None
-        draw = guest.Draw.of(emulation.seed, run)
+        output, is_one = self._output, self._guests.runs is None
         directory = None if output is None else output.staging / f"guest-{run}"
+        processor = self._processors.get()
+        try:
+            if self._server_kernel is not None:
+                code = self._run_apart(run, directory, stdout, stderr, processor)
+            else:
+                code = self._run_together(run, directory, stdout, stderr, processor)
+            if output is not None and directory is not None and directory.is_dir():
+                # Several runs have one report and one scenario.
+                left_out = (FILES,) if is_one else (FILES, "results.json", "scenario.toml")
+                for path in sorted(directory.iterdir()):
+                    if path.name not in left_out:
+                        name = path.name if is_one else f"run-{run}.{path.name}"
+                        os.replace(path, output.path(name, "recordings"))
+        finally:
+            self._processors.put(processor)
+            if directory is not None:
+                shutil.rmtree(directory, ignore_errors=True)
+        return code
+
+    def _run_together(
+        self, run: int, directory: Path | None, stdout: BinaryIO, stderr: BinaryIO, processor: int
+    ) -> int:
+        """Make one run on one kernel, by this command in a guest; returns its exit code."""
+        emulation, is_one = self._emulation, self._guests.runs is None
+        draw = guest.Draw.of(emulation.seed, run)
         told = Inside(
             kernel=self._kernel.version,
             kernel_sha256=self._kernel.sha256,
@@ -267,29 +300,45 @@ class _Laboratory:
             writable=self._writable(run),
             entropy=draw.entropy,
         )
-        processor = self._processors.get()
-        try:
-            ended = guest.run(
-                self._kernel,
-                job,
-                limit_s=self._guests.limit_s,
-                stdout=stdout,
-                stderr=stderr,
-                stop=self._stop,
-                processor=processor,
-            )
-            if output is not None and directory is not None and directory.is_dir():
-                # Several runs have one report and one scenario.
-                left_out = (FILES,) if is_one else (FILES, "results.json", "scenario.toml")
-                for path in sorted(directory.iterdir()):
-                    if path.name not in left_out:
-                        name = path.name if is_one else f"run-{run}.{path.name}"
-                        os.replace(path, output.path(name, "recordings"))
-        finally:
-            self._processors.put(processor)
-            if directory is not None:
-                shutil.rmtree(directory, ignore_errors=True)
+        ended = guest.run(
+            self._kernel,
+            job,
+            limit_s=self._guests.limit_s,
+            stdout=stdout,
+            stderr=stderr,
+            stop=self._stop,
+            processor=processor,
+        )
         return ended.exit_code
+
+    def _run_apart(
+        self, run: int, directory: Path | None, stdout: BinaryIO, stderr: BinaryIO, processor: int
+    ) -> int:
+        """Make one run on a kernel for each end, and print its report; returns its exit code."""
+        is_one = self._guests.runs is None
+        emulation = replace(
+            self._emulation, run=run, out=directory, as_json=self._emulation.as_json or not is_one
+        )
+        assert self._guests.apart is not None
+        assert self._server_kernel is not None
+        document = apart.emulate(
+            emulation,
+            self._guests.apart,
+            (self._server_kernel, self._kernel),
+            repeatable=self._repeatable,
+            privileged=self._guests.privileged,
+            writable=self._writable(run),
+            limit_s=self._guests.limit_s,
+            stdout=stdout,
+            stderr=stderr,
+            stop=self._stop,
+            processor=processor,
+        )
+        if is_one:
+            return report.publish(document, as_json=emulation.as_json)
+        stdout.write(json.dumps(document).encode())
+        stderr.write("".join(f"{line}\n" for line in report.warnings(document)).encode())
+        return report.code_of(document)
 
     def _writable(self, run: int) -> list[Path]:
         """Return the directories that a run may change: of several at once, each has its own."""

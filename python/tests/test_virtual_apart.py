@@ -1,0 +1,138 @@
+"""Two kernels in virtual time, one for each end: with stubs, and with kernels where they are cached."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, run_process
+from stub_kernels import kernel_file, processes_of, wait_until
+
+from lasthop.cli.failure import CRASHED, LATE
+from lasthop.virtual import hosts, kernels
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="kernels in virtual time need Linux")
+
+ALONE = "".join(f"CONFIG_{option}=y\n" for option in kernels._NEEDED_ALONE)
+
+CACHED = [kernel for kernel in kernels.built(print) if not kernel.lacks_alone]
+"""The kernels that can be that of one end, the newest first."""
+
+
+@pytest.fixture
+def guests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the directory in which guests have theirs."""
+    directory = tmp_path / "guests"
+    directory.mkdir()
+    monkeypatch.setenv("TMPDIR", str(directory))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return directory
+
+
+def emulate(kernel: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Emulate between two kernels that are the same."""
+    names = ("--kernel", str(kernel), "--server-kernel", str(kernel))
+    return run_process("emulate", "last-mile", "--virtual", *names, *options, "--", "true")
+
+
+def test_a_kernel_without_a_network_card_is_refused(tmp_path: Path) -> None:
+    shown = emulate(kernel_file(tmp_path / "linux"))
+    assert shown.returncode == 2
+    assert "cannot be the kernel of one end alone: it lacks network cards outside and their" in shown.stderr
+    kernel = kernel_file(tmp_path / "able", config=ALONE)
+    shown = run_process(
+        *(
+            "emulate",
+            "last-mile",
+            "--virtual",
+            "--kernel",
+            str(kernel),
+            "--server-kernel",
+            "none",
+            "--",
+            "true",
+        )
+    )
+    assert '--server-kernel: there is no file "none"; expected a file, or a version' in shown.stderr
+
+
+def test_what_goes_wrong_with_a_kernel_is_told_and_leaves_nothing(tmp_path: Path, guests: Path) -> None:
+    cases = {
+        "print('Kernel panic - not syncing')": (
+            CRASHED,
+            "ended before the command:\n  Kernel panic - not",
+        ),
+        "import time; time.sleep(60)": (
+            LATE,
+            "the programs did not end within 2 s of real time, when",
+        ),
+        # It says something else first.
+        "import socket, time; s = socket.socket(socket.AF_UNIX); s.connect('time'); s.send(bytes(16)); "
+        "time.sleep(60)": (2, "the kernel of the server: the operation 0 first"),
+    }
+    for number, (body, (code, message)) in enumerate(cases.items()):
+        kernel = kernel_file(tmp_path / f"linux{number}", config=ALONE, body=body)
+        shown = emulate(kernel, "--wall-limit", "2")
+        assert (shown.returncode, message in shown.stderr) == (code, True), shown.stderr
+        wait_until(lambda: not processes_of(guests) and not any(guests.iterdir()))
+
+
+def test_paths_come_through_the_shell() -> None:
+    """Those of writable directories have any bytes."""
+    path = Path("/a b/ü$'\"`\\n*/-x")
+    script = f"writable='{hosts._word(path)}'; for path in $writable; do printf '%b' \"$path\"; done"
+    assert subprocess.run(["sh", "-c", script], capture_output=True, check=True).stdout == os.fsencode(path)
+
+
+@pytest.mark.skipif(not CACHED, reason="no kernel in the cache can be alone; lasthop kernel build makes one")
+def test_two_runs_are_equal_byte_for_byte(tmp_path: Path) -> None:
+    """Captures, reports and prints, over an ARQ and a split; programs keep files where they may."""
+    server = f"{sys.executable} {ROOT / 'scripts/fidelity.py'} --send cubic"
+    client = [sys.executable, str(ROOT / "scripts/fidelity.py"), "--receive", "{server}", "--seconds", "2"]
+    first_kernel, last_kernel = str(CACHED[0].path), str(CACHED[-1].path)
+
+    def run(name: str, number: int) -> tuple[str, str, dict[str, bytes]]:
+        (tmp_path / f"kept {name}").mkdir()
+        shown = run_process(
+            *(
+                "emulate",
+                "last-mile",
+                "--virtual",
+                "--run",
+                str(number),
+                "--out",
+                str(tmp_path / name),
+                "--pcap",
+            ),
+            *("--kernel", first_kernel, "--server-kernel", last_kernel, "--scheme", "i-tcp", "--set"),
+            *("radio.arq.selective-repeat.retransmissions=3", "--writable", str(tmp_path / f"kept {name}")),
+            *("--server", server, "--", "sh", "-c"),
+            f"uname -r >'{tmp_path}/kept {name}/version'; touch {tmp_path}/gone; id -u; exec \"$@\"",
+            *("sh", *client),
+        )
+        assert shown.returncode == 0, shown.stderr
+        assert (tmp_path / f"kept {name}" / "version").read_text() == f"{CACHED[0].version}\n"
+        return (
+            shown.stdout,
+            shown.stderr,
+            {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()},
+        )
+
+    with ThreadPoolExecutor() as pool:
+        first, second, other = pool.map(run, ("first", "second", "other"), (2, 2, 3))
+    assert first == second
+    assert first[0].startswith(f"{os.geteuid()}\n")
+    assert first[2]["results.json"] != other[2]["results.json"]
+    assert not (tmp_path / "gone").exists()
+    made = json.loads(first[2]["results.json"])
+    assert made["virtual"]["kernel"] == CACHED[0].version
+    assert made["virtual"]["server_kernel"] == CACHED[-1].version
+    assert made["lateness"]["max_s"] == 0
+    assert made["ends"][1]["received_bytes"] > 100_000
+    assert made["schemes"]["i-tcp.connections"] == 1
