@@ -83,6 +83,17 @@ def test_what_goes_wrong_with_a_kernel_is_told_and_leaves_nothing(tmp_path: Path
         wait_until(lambda: not processes_of(guests) and not any(guests.iterdir()))
 
 
+def test_nothing_is_left_of_a_command_that_is_killed(tmp_path: Path, guests: Path) -> None:
+    kernel = str(kernel_file(tmp_path / "linux", config=ALONE, body="import time; time.sleep(60)"))
+    options = ("--virtual", "--kernel", kernel, "--server-kernel", kernel)
+    line = [sys.executable, "-m", "lasthop", "emulate", "last-mile", *options, "--", "true"]
+    with subprocess.Popen(line) as process:
+        # Of each guest its keeper and its kernel.
+        wait_until(lambda: len(processes_of(guests)) == 4)
+        process.kill()
+    wait_until(lambda: not processes_of(guests) and not any(guests.iterdir()))
+
+
 def test_paths_come_through_the_shell() -> None:
     """Those of writable directories have any bytes."""
     path = Path("/a b/ü$'\"`\\n*/-x")

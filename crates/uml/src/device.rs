@@ -202,7 +202,7 @@ mod tests {
             state as usize
         };
         let (mut sent, mut received, mut errors) = (0, 0, 0);
-        for _ in 0..2000 {
+        for _ in 0..500 {
             let mut bytes = vec![0; LEN];
             let mut device = Device { merges_buffers: random() % 2 > 0, ..Device::default() };
             for (number, queue) in device.queues.iter_mut().enumerate() {
@@ -249,6 +249,6 @@ mod tests {
                 }
             }
         }
-        assert!(sent > 1000 && received > 1000 && errors > 1000, "{sent} {received} {errors}");
+        assert!(sent > 250 && received > 250 && errors > 250, "{sent} {received} {errors}");
     }
 }

@@ -13,6 +13,7 @@ import select
 import shutil
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 _PDEATHSIG = 1
@@ -80,7 +81,9 @@ def main() -> None:
     ready, _, _ = select.select([ended, lifeline], [], [])
     end_children()
     if lifeline not in ready:
-        os.write(1, b"ended\n")
+        # The command may have ended at the same time.
+        with suppress(BrokenPipeError):
+            os.write(1, b"ended\n")
         os.read(lifeline, 1)
     shutil.rmtree(directory, ignore_errors=True)
 

@@ -173,6 +173,8 @@ def run(
                     raise CrashError(guest.no_status(host.kernel, directory))
             raise LimitError(guest.too_long(f"{json.loads(recorded[0])['duration_s']:.3f}", limit_s))
         statuses = [(directory / "status").read_text().split() for directory in directories]
+        if not statuses[1]:
+            raise CrashError(guest.no_status(hosts[1].kernel, second))
         ticks = sum(int(status[1]) for status in statuses if status)
         return Ended(int(statuses[1][0]), ticks / os.sysconf("SC_CLK_TCK"), messages, recorded)
 
