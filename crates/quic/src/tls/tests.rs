@@ -42,6 +42,20 @@ fn packets_are_protected_as_in_the_example_of_the_rfc() {
     assert!(client.packet.remote.decrypt(1, &header, &mut BytesMut::from(&rest[..15])).is_err());
 }
 
+/// Of a short header, five bits are covered, and of a long one, four (section 5.4.1).
+#[test]
+fn headers_are_covered_by_their_form() {
+    let keys = initial_keys(&ConnectionId::new(&[7; 8]), rustls::Side::Client);
+    for (first, covered) in [(0x40, 0x1f), (0xc0, 0x0f)] {
+        let changed = (0..64).map(|sample| {
+            let mut packet = [&[first; 10][..], &[sample; 30]].concat();
+            keys.header.local.encrypt(9, &mut packet);
+            packet[0] ^ first
+        });
+        assert_eq!(changed.fold(0, |all, bits| all | bits), covered);
+    }
+}
+
 /// The sessions of both ends.
 fn sessions(tls: Tls) -> [Box<dyn crypto::Session>; 2] {
     let tls = Arc::new(tls);
