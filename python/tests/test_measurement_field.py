@@ -130,6 +130,9 @@ def _table(names: str, row: Callable[[int], str], count: int = 100) -> str:
         (_table("time_s,rate_mbps", lambda row: f"{row},{52_000_000 + row}"), "a rate of .* unit right"),
         (_table("time_s,rtt_s", lambda row: f"{row},{33 + row % 5}"), "delays of 35 s in the median"),
         (_table("time_s,lost", lambda row: f"{1764450000000 + 20 * row},0"), "time_s=time"),
+        (_table("epoch,value", lambda row: f"{1764450000 + row},30"), "--column epoch=time"),
+        (_table("Interval start,bits", lambda row: f"{row},30"), "interval start=time_s"),
+        ("\n".join(str(30 + row % 5) for row in range(99)), "column names, such as rtt_ms"),
         (_table("time_s,host,lost", lambda row: f"{row},{'ab'[row % 2]},0"), r"rows of 2 \(a, b\)"),
         (_table("time_s,interface,lost", lambda row: f"{row},wlan{row % 3},0"), "into its own file"),
     ],
@@ -255,6 +258,12 @@ class TestCaptures:
     def test_both_ends_in_one_file_are_in_doubt(self, faded: Transfer, reading: Reading) -> None:
         packets = [*captures.read_back(faded.source_pcap), *captures.read_back(faded.mobile)]
         assert any("or at both ends" in doubt for doubt in reading(captures.written(packets)).doubts)
+
+    def test_a_capture_that_missed_packets_is_in_doubt(self, faded: Transfer, reading: Reading) -> None:
+        dice = random.Random(3)
+        packets = [packet for packet in captures.read_back(faded.mobile) if dice.random() > 0.2]
+        assert any("losses are unreliable" in doubt for doubt in reading(captures.written(packets)).doubts)
+        assert not reading(faded.mobile).doubts
 
     def test_coarse_times_tell_no_rates(self, faded: Transfer, reading: Reading) -> None:
         packets = captures.read_back(faded.mobile)

@@ -57,7 +57,11 @@ def _trace(source: Source, lines: list[tuple[int, str]]) -> Measurement:
         if not _number(line):
             raise source.error(f'"{line[:40]}" is not a time in milliseconds', place)
         if times and int(line) < times[-1]:
-            raise source.error("the times must not decrease", place)
+            raise source.error(
+                "the times must not decrease; a file of one number on each line is read as a Mahimahi trace, "
+                "and as other measurements with a first line of column names, such as rtt_ms",
+                place,
+            )
         times.append(int(line))
     up = PurePath(source.name.removesuffix(".gz")).suffix == ".up"
     direction = Direction.UP if up else Direction.DOWN

@@ -206,6 +206,11 @@ def _contradictions(found: dict[Direction, _Found]) -> Iterator[str]:
     """Yield contradictions of losses and retransmissions: what is lost is sent again, and nothing else."""
     for direction, one in found.items():
         lost = sum(int(flags.sum()) for flags in one.lost)
+        if one.missed and one.missed >= max(lost, _MISSED * sum(len(flags) for flags in one.lost)):
+            yield (
+                f"{direction}, the capture missed more packets than were lost ({one.missed:,} and {lost:,}), "
+                "so the losses are unreliable. Capture only headers, with `tcpdump -s 128 -B 65536`"
+            )
         agree = lost / _APART <= one.resent <= lost * _APART
         if max(lost, one.resent) >= _FEWEST_COMPARED and not agree:
             yield (
@@ -560,12 +565,6 @@ def _explain(
         ):
             if count:
                 notes.append(f"{direction.capitalize()}: {plural(count, noun)}{text}.")
-        packets, lost = sum(len(flags) for flags in one.lost), sum(int(flags.sum()) for flags in one.lost)
-        if one.missed and one.missed >= max(lost, _MISSED * packets):
-            notes.append(
-                f"{direction.capitalize()}: the capture missed more packets than were lost, so the losses "
-                "are unreliable. Capture only headers, with `tcpdump -s 128 -B 65536`."
-            )
         if one.plain and not one.upstream:
             notes.append(
                 f"{direction.capitalize()}: {plural(one.plain, 'connection')} without SACK, whose spurious "

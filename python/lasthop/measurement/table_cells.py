@@ -62,6 +62,8 @@ _GUESSES = (
     ("throughput", "rate_mbps"),
     ("time", "time"),
     ("date", "time"),
+    ("epoch", "time"),
+    ("interval start", "time_s"),
 )
 """Parts of names of other programs, and what such a column may be."""
 
@@ -168,7 +170,7 @@ class Table:
             (name, guess)
             for name in unknown
             for word, guess in _GUESSES
-            if word in name and (guess == "time") is (meaning == "time")
+            if word in name and guess.startswith("time") is (meaning == "time")
         ]
         if not unknown:
             return ""
