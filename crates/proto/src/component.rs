@@ -349,6 +349,8 @@ impl Out {
     }
 
     /// Sends `packet` out of `port`; it reaches the other end of the wire at the same instant.
+    // Inlined, so that the packet is built where it is stored.
+    #[inline(always)]
     pub fn send(&mut self, port: Port, packet: Packet) {
         self.push(Effect::Send(port, packet));
     }
@@ -407,6 +409,7 @@ impl Out {
         self.effects.truncate(end);
     }
 
+    #[inline(always)]
     fn push(&mut self, effect: Effect) {
         self.effects.push((self.emitter, effect));
     }

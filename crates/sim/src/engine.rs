@@ -172,16 +172,12 @@ impl Builder {
             wakeups.set(index, rows[index].node.next_wakeup());
         }
         Engine {
-            rows,
-            wires,
+            components: Components { rows, wires, wakeups, now: Time::ZERO, handled: 0 },
             watchers,
             arrival_watches,
             loss_watchers,
-            wakeups,
             out: Out::with_capacity(USUAL_EFFECTS),
-            now: Time::ZERO,
             turn: 0,
-            handled: 0,
             finished: Vec::new(),
             awaited: Vec::new(),
             pending: 0,
@@ -198,25 +194,51 @@ impl Component for Vacancy {
     fn receive(&mut self, _now: Time, _packet: &Packet, _port: Port, _out: &mut Out) {}
 }
 
-/// Drives components through simulated time.
-#[allow(missing_debug_implementations)]
-pub struct Engine<T> {
+/// The components, the wires between them, and when each is due: all that the passage of a packet through lines changes.
+/// Apart from the effects, so that a packet passes from where it was emitted without a copy.
+struct Components {
     rows: Vec<Row>,
     /// Wires of all components, indexed by port within each component.
     wires: Vec<Wire>,
+    wakeups: Wakeups,
+    now: Time,
+    handled: u64,
+}
+
+impl Components {
+    /// The wire out of a port.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[inline(always)]
+    fn wire(&self, from: ComponentId, port: Port) -> &Wire {
+        let place = self.rows[usize::from(from.0)].first_wire as usize + usize::from(port.0);
+        let wire = self.wires.get(place).filter(|wire| wire.from == (from, port));
+        wire.unwrap_or_else(|| panic!("{from:?} sent out of {port:?}, which has no wire"))
+    }
+
+    /// Counts an event at component `id`, whose next deadline is `wanted`.
+    #[inline(always)]
+    fn note_handled(&mut self, id: ComponentId, wanted: Time) {
+        self.wakeups.advance(usize::from(id.0), wanted);
+        self.handled += 1;
+    }
+}
+
+/// Drives components through simulated time.
+#[allow(missing_debug_implementations)]
+pub struct Engine<T> {
+    components: Components,
     watchers: Watchers,
     /// The output ports of links with those who watch the arrivals there, in the order of the ports.
     arrival_watches: Vec<((ComponentId, Port), ComponentId)>,
     /// The exits of codes across packets, by the links that lead to them.
     loss_watchers: Watchers,
-    wakeups: Wakeups,
     out: Out,
-    now: Time,
     /// The highest component that was woken at this instant.
     turn: usize,
-    handled: u64,
     /// Whether each component has signalled that it finished. Grown on demand, so it may be shorter than
-    /// `rows`.
+    /// the list of components.
     finished: Vec<bool>,
     /// Awaited components that had not finished when the run started.
     awaited: Vec<ComponentId>,
@@ -250,7 +272,7 @@ impl<T: Tap> Engine<T> {
         self.wait_for(awaited, limit);
         loop {
             for _ in 0..65_536 {
-                let (due, index) = self.wakeups.earliest();
+                let (due, index) = self.components.wakeups.earliest();
                 if due >= self.end {
                     return Some(self.stop(due, limit));
                 }
@@ -279,7 +301,7 @@ impl<T: Tap> Engine<T> {
             return Ended::Finished;
         }
         if due != Time::NEVER {
-            self.now = limit;
+            self.components.now = limit;
         }
         self.settle(usize::MAX);
         if due == Time::NEVER { Ended::Idle } else { Ended::TimeLimit }
@@ -300,20 +322,23 @@ impl<T: Tap> Engine<T> {
     }
 
     fn step(&mut self, due: Time, index: usize) {
-        if self.wakeups.may_be_early() {
-            let wanted = self.rows[index].node.next_wakeup();
+        let Components { rows, wakeups, now, .. } = &mut self.components;
+        let is_served = rows[index].place.is_served;
+        // The next arrival at the end of a line only moves back when this one is taken.
+        if !is_served && wakeups.may_be_early() {
+            let wanted = rows[index].node.next_wakeup();
             if wanted > due {
-                return self.wakeups.set(index, wanted);
+                return wakeups.set(index, wanted);
             }
         }
-        if due > self.now {
-            (self.now, self.turn) = (due, index);
+        if due > *now {
+            (*now, self.turn) = (due, index);
         } else {
-            assert!(due == self.now, "component {index} asked for a wake-up in the past");
+            assert!(due == *now, "component {index} asked for a wake-up in the past");
             self.turn = self.turn.max(index);
         }
         let id = ComponentId(index as u16);
-        if self.rows[index].place.is_served {
+        if is_served {
             self.arrive(id);
         } else {
             self.wake(due, id);
@@ -324,14 +349,14 @@ impl<T: Tap> Engine<T> {
     #[inline]
     fn wake(&mut self, due: Time, id: ComponentId) {
         let index = usize::from(id.0);
-        let Row { node, place, .. } = &mut self.rows[index];
+        let Row { node, place, .. } = &mut self.components.rows[index];
         let wanted = node.wake(due, self.out.attributed_to(id).without(place.unneeded));
         assert!(
             !self.out.is_empty() || wanted > due,
             "component {index} woke at {due} without effect and asked to be woken at once"
         );
-        self.wakeups.set(index, wanted);
-        self.handled += 1;
+        self.components.wakeups.set(index, wanted);
+        self.components.handled += 1;
         self.tap.handled(due, id, node);
     }
 
@@ -339,57 +364,61 @@ impl<T: Tap> Engine<T> {
     #[inline]
     fn deliver(&mut self) {
         let mut next = 0;
-        while let Some((from, effect)) = self.out.get(next) {
+        while let Some(&(from, ref effect)) = self.out.get(next) {
             next += 1;
-            match effect {
-                Effect::Send(port, packet) => {
-                    let wire = *self.wire(*from, *port);
+            // First, since most effects are packets, and a jump through a table takes longer than a comparison.
+            if let Effect::Send(port, packet) = effect {
+                let wire = *self.components.wire(from, *port);
+                if self.components.begins_line(wire.to.0) {
+                    self.tap.cross(self.components.now, wire, packet);
+                    if !self.components.carry(wire.to.0, packet) {
+                        let packet = *packet;
+                        self.refuse(wire.to.0, packet);
+                    }
+                } else {
                     let packet = *packet;
                     self.hand_over(wire, &packet);
                 }
-                Effect::Corrupt(port, packet) => {
-                    let (outlet, packet) = ((*from, *port), *packet);
-                    self.drop_corrupted(outlet, &packet);
-                }
+                continue;
+            }
+            match *effect {
+                Effect::Send(..) => unreachable!("dealt with above"),
+                Effect::Corrupt(port, packet) => self.drop_corrupted((from, port), &packet),
                 Effect::Drop(packet, reason) => {
-                    self.tap.drop(self.now, *from, packet, *reason);
+                    self.tap.drop(self.components.now, from, &packet, reason);
                     if let Body::Coded(_) = packet.body {
-                        let (from, packet) = (*from, *packet);
                         self.note_lost(from, &packet);
                     }
                 }
-                Effect::Signal(signal) => {
-                    let (from, signal) = (*from, *signal);
-                    self.notify(from, signal);
-                }
+                Effect::Signal(signal) => self.notify(from, signal),
             }
         }
         self.out.clear();
     }
 
     /// Takes a packet across a wire.
-    #[inline(always)]
-    fn hand_over(&mut self, wire: Wire, packet: &Packet) {
-        self.tap.cross(self.now, wire, packet);
-        let (to, port) = wire.to;
-        let Row { node, place, .. } = &mut self.rows[usize::from(to.0)];
-        if place.is_served {
-            assert!(place.feeder.is_none(), "{to:?} gets packets from another component than its feeder");
-            return self.carry(to, packet);
+    fn cross(&mut self, wire: Wire, packet: &Packet) {
+        if !self.components.begins_line(wire.to.0) {
+            return self.hand_over(wire, packet);
         }
-        let out = self.out.attributed_to(to).without(place.unneeded);
-        let wanted = node.receive(self.now, packet, port, out);
+        self.tap.cross(self.components.now, wire, packet);
+        if !self.components.carry(wire.to.0, packet) {
+            self.refuse(wire.to.0, *packet);
+        }
+    }
+
+    /// Takes a packet across a wire to a component that is no line.
+    fn hand_over(&mut self, wire: Wire, packet: &Packet) {
+        let now = self.components.now;
+        self.tap.cross(now, wire, packet);
+        let (to, port) = wire.to;
+        let Row { node, place, .. } = &mut self.components.rows[usize::from(to.0)];
+        let wanted = node.receive(now, packet, port, self.out.attributed_to(to).without(place.unneeded));
         self.note_handled(to, wanted);
     }
 
-    fn wire(&self, from: ComponentId, port: Port) -> &Wire {
-        let place = self.rows[usize::from(from.0)].first_wire as usize + usize::from(port.0);
-        let wire = self.wires.get(place).filter(|wire| wire.from == (from, port));
-        wire.unwrap_or_else(|| panic!("{from:?} sent out of {port:?}, which has no wire"))
-    }
-
     fn notify(&mut self, from: ComponentId, signal: Signal) {
-        self.tap.signal(self.now, from, &signal);
+        self.tap.signal(self.components.now, from, &signal);
         if signal == Signal::Finished {
             self.note_finished(from);
         }
@@ -401,7 +430,7 @@ impl<T: Tap> Engine<T> {
     /// Drops a packet that has arrived with errors at the output port of a link.
     fn drop_corrupted(&mut self, outlet: (ComponentId, Port), packet: &Packet) {
         let link = outlet.0;
-        self.tap.drop(self.now, link, packet, DropReason::Corrupted);
+        self.tap.drop(self.components.now, link, packet, DropReason::Corrupted);
         let first = self.arrival_watches.partition_point(|&(watched, _)| watched < outlet);
         for place in first..self.arrival_watches.len() {
             let (watched, watcher) = self.arrival_watches[place];
@@ -424,19 +453,17 @@ impl<T: Tap> Engine<T> {
     }
 
     fn notify_watcher(&mut self, watcher: ComponentId, signal: &Signal) {
-        let Row { node, place, .. } = &mut self.rows[usize::from(watcher.0)];
+        let Row { node, place, .. } = &mut self.components.rows[usize::from(watcher.0)];
         let out = self.out.attributed_to(watcher).without(place.unneeded);
-        let wanted = node.on_signal(self.now, signal, out);
+        let wanted = node.on_signal(self.components.now, signal, out);
         self.note_handled(watcher, wanted);
     }
 
     /// Counts an event at component `id`, whose next deadline is `wanted`.
     #[inline(always)]
     fn note_handled(&mut self, id: ComponentId, wanted: Time) {
-        let index = usize::from(id.0);
-        self.wakeups.advance(index, wanted);
-        self.handled += 1;
-        self.tap.handled(self.now, id, &self.rows[index].node);
+        self.components.note_handled(id, wanted);
+        self.tap.handled(self.components.now, id, &self.components.rows[usize::from(id.0)].node);
     }
 
     /// Handles all events due by `until`, each at its own time, and sets the clock to `until`. For drivers with a real
@@ -446,14 +473,14 @@ impl<T: Tap> Engine<T> {
     /// As [`run`](Engine::run).
     pub fn advance(&mut self, until: Time) {
         loop {
-            let (due, index) = self.wakeups.earliest();
+            let (due, index) = self.components.wakeups.earliest();
             if due > until {
                 break;
             }
             self.step(due, index);
         }
-        if until > self.now {
-            (self.now, self.turn) = (until, 0);
+        if until > self.components.now {
+            (self.components.now, self.turn) = (until, 0);
         }
     }
 
@@ -462,14 +489,14 @@ impl<T: Tap> Engine<T> {
     /// # Panics
     /// If the port has no wire, or as [`run`](Engine::run).
     pub fn inject(&mut self, from: (ComponentId, Port), packet: &Packet) {
-        let wire = *self.wire(from.0, from.1);
-        self.hand_over(wire, packet);
+        let wire = *self.components.wire(from.0, from.1);
+        self.cross(wire, packet);
         self.deliver();
     }
 
     /// The next deadline, or an earlier time; [`Time::NEVER`] without one.
     pub fn next_wakeup(&self) -> Time {
-        self.wakeups.earliest().0
+        self.components.wakeups.earliest().0
     }
 
     /// Replaces a component, before the first event, by one that needs the same signals.
@@ -478,12 +505,12 @@ impl<T: Tap> Engine<T> {
     /// If the component is a link.
     pub fn replace(&mut self, id: ComponentId, replacement: impl FnOnce(Node) -> Node) {
         let index = usize::from(id.0);
-        let Row { node, .. } = &mut self.rows[index];
+        let Row { node, .. } = &mut self.components.rows[index];
         assert!(!matches!(node, Node::Link(_)), "links are not replaced");
         let vacancy: Box<dyn Component> = Box::new(Vacancy);
         let before = std::mem::replace(node, vacancy.into());
         *node = replacement(before);
-        self.wakeups.set(index, node.next_wakeup());
+        self.components.wakeups.set(index, node.next_wakeup());
     }
 
     /// Completes the counters of all components, as at the end of a run at this time.
@@ -493,28 +520,28 @@ impl<T: Tap> Engine<T> {
 
     /// The simulated time.
     pub fn now(&self) -> Time {
-        self.now
+        self.components.now
     }
 
     /// Number of wake-ups, packets and signals handled so far.
     pub fn handled(&self) -> u64 {
-        self.handled
+        self.components.handled
     }
 
     /// Packets in queues and in flight on all links: the memory use of the network is proportional to it.
     pub fn packets_held(&self) -> usize {
-        self.rows.iter().map(|row| row.node.packets_held()).sum()
+        self.components.rows.iter().map(|row| row.node.packets_held()).sum()
     }
 
     /// Whether packets pass from one link to another ahead of time anywhere, by [look-ahead](look_ahead).
     pub fn looks_ahead(&self) -> bool {
-        self.rows.iter().any(|row| row.place.looks_ahead())
+        self.components.rows.iter().any(|row| row.place.looks_ahead())
     }
 
     /// The component at `id`. What a link [shows](Node::show) may be ahead of time, unless the tap
     /// [sees](Tap::sees_component) it; its counters are not.
     pub fn node(&self, id: ComponentId) -> &Node {
-        &self.rows[usize::from(id.0)].node
+        &self.components.rows[usize::from(id.0)].node
     }
 
     /// The observer.

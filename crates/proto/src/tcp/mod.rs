@@ -141,9 +141,18 @@ counters! {
     }
 }
 
+/// Whether a rare case is given. Where one test has `EXCLUDED` all of them, they are not looked at again; debug builds check
+/// that test.
+#[inline(always)]
+fn rare<const EXCLUDED: bool>(is_given: bool) -> bool {
+    debug_assert!(!(EXCLUDED && is_given), "the test of the usual case has missed another one");
+    !EXCLUDED && is_given
+}
+
 /// Bytes that the options of a segment add to its header: on SYN the maximum segment size, window
 /// scale and "SACK permitted" (RFC 9293, 7323, 2018), else timestamps and SACK blocks, and the AccECN option, each padded as
 /// real stacks do. ns-2 counts eight bytes per block and nothing else.
+#[inline(always)]
 fn option_bytes(segment: &Segment, settings: &Settings) -> Bytes {
     if settings.counts_only_sack_blocks() {
         return Bytes(8 * segment.sack.len() as u64);

@@ -6,13 +6,12 @@
 //! reductions, timeouts, and the restart after an idle period. A reduction is immediate, and is one in each round trip (RFC 9002
 //! section 7.3.2).
 
-use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
 use lasthop_base::{Bytes, Duration, Time};
 
 use super::cc::{
-    AckInfo, Congestion, Controller, Demand, Limit, Loss, LostSegment, RateSample, RttInfo, Sending, Window,
+    self, AckInfo, Congestion, Demand, Limit, Loss, LostSegment, RateSample, RttInfo, Sending, Window,
 };
 use super::delivery::{DeliveryRate, Snapshot};
 use super::settings::{Profile, Settings};
@@ -30,7 +29,7 @@ pub enum Sign {
 /// A congestion control with the constants of Linux, in bytes of packets.
 #[derive(Debug)]
 pub struct PacketControl {
-    control: Box<dyn Controller>,
+    control: cc::Chosen,
     needs_pacing: bool,
     limit: Limit,
     /// Packets sent and not known to be settled, by the instant at which they were sent.
@@ -284,12 +283,13 @@ impl PacketControl {
         self.batches[index].has_loss = true;
         let Batch { snapshot, .. } = self.batches[index];
         let (start, end) = self.lost_range(index, lost);
+        let mss = self.window().mss() as u64;
         self.control.on_lost_segment(&LostSegment {
             now,
             start,
             end,
-            in_flight_at_sending: u64::from(snapshot.in_flight) * self.window().mss() as u64,
-            lost_since: u64::from(self.lost - snapshot.lost) * self.window().mss() as u64,
+            in_flight_at_sending: u64::from(snapshot.in_flight) * mss,
+            lost_since: u64::from(self.lost - snapshot.lost) * mss,
             application_limited: snapshot.application_limited,
             delivered: self.rate.delivered(),
         });

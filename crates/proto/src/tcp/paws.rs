@@ -41,3 +41,14 @@ impl<const TICK_US: u64> RecentTimestamp<TICK_US> {
         (lead > 0 && now.since(at) < Self::VALID_FOR).then(|| Duration::from_micros(lead as u64 * TICK_US))
     }
 }
+
+/// The timestamp clock: microseconds, modulo 2³² (RFC 7323 section 5.4 asks for 1 ms to 1 s; a finer clock
+/// wraps after 71 minutes, far beyond the lifetime of a segment).
+pub(super) fn timestamp(now: Time) -> u32 {
+    (now.as_nanos() / 1_000) as u32
+}
+
+/// Whether a timestamp is from before a segment was sent at `sent_at`, so that an echo of it is not the segment's.
+pub(super) fn is_before(echo: u32, sent_at: Time) -> bool {
+    (echo.wrapping_sub(timestamp(sent_at)) as i32) < 0
+}

@@ -90,7 +90,14 @@ impl Ranges {
     }
 
     /// Removes everything before `edge`.
+    #[inline]
     pub(super) fn forget_before(&mut self, edge: SeqNum) {
+        if !self.ranges.is_empty() {
+            self.remove_before(edge);
+        }
+    }
+
+    fn remove_before(&mut self, edge: SeqNum) {
         while let Some(first) = self.ranges.front_mut().filter(|first| first.start < edge) {
             if first.end > edge {
                 self.bytes -= edge - first.start;

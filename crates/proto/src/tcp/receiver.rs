@@ -3,6 +3,7 @@
 mod autotuning;
 mod reading;
 mod report;
+mod segments;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -12,15 +13,14 @@ use lasthop_base::{Bytes, Time};
 use self::autotuning::{Autotuning, OutOfOrder};
 pub(crate) use self::report::blocks_beside;
 use super::action::Action;
-use super::delayed_ack::{Arrival, DelayedAck};
+use super::delayed_ack::DelayedAck;
 use super::ecn::{EcnMode, Received};
-use super::paws::RecentTimestamp;
+use super::paws::{RecentTimestamp, timestamp};
 use super::ranges::Ranges;
 use super::receiver_reaction::{AckResponse, ReceiverReaction, ReceiverReactions};
 use super::settings::Settings;
-use super::state::timestamp;
 use super::timers::{Timer, Timers};
-use super::{Connection, ReceiverStats, option_bytes};
+use super::{Connection, ReceiverStats, option_bytes, rare};
 use crate::component::{Component, Out, Port, Signal};
 use crate::packet::{
     Body, Dscp, Ecn, Flags, Handle, Notice, Packet, SackBlock, SackBlocks, Segment, SeqNum, Timestamps,
@@ -208,98 +208,6 @@ impl Receiver {
         self.reset
     }
 
-    fn on_segment(&mut self, now: Time, segment: &Segment, ecn: Ecn, out: &mut Out) {
-        if segment.flags & (Flags::SYN | Flags::RST) != Flags::default() {
-            return self.on_syn_or_rst(now, segment, ecn, out);
-        }
-        if !self.established {
-            if self.reset {
-                self.refuse(now, segment, out);
-            }
-            return;
-        }
-        if self.is_outdated(now, segment) {
-            return self.answer_outdated(now, segment, out);
-        }
-        self.react(|reaction, receiver| reaction.on_segment(now, segment, receiver));
-        let expected = segment.seq == self.rcv_nxt && self.fin.is_none();
-        let acceptable = expected || self.is_acceptable(segment);
-        if acceptable {
-            self.note_timestamp(now, segment);
-        }
-        self.stats.marks += u64::from(ecn == Ecn::Ce);
-        let marks_are_due = self.marks.on_packet(ecn, segment);
-        if segment.seq_len() == 0 {
-            if marks_are_due {
-                self.acknowledge(now, None, out);
-            }
-            return;
-        }
-        if !acceptable {
-            return self.acknowledge(now, None, out);
-        }
-        self.stats.segments += 1;
-        let had_gap = !self.queue.is_empty();
-        let in_order = segment.seq == self.rcv_nxt;
-        let repeated = self.repeated_part(segment);
-        self.store(now, segment);
-        let is_duplicate = repeated.is_some_and(|part| part == whole(segment));
-        if is_duplicate {
-            self.stats.duplicate_segments += 1;
-        } else if self.autotuning.is_some() {
-            self.tune(now, segment, in_order && !had_gap);
-        }
-        if self.fin.is_some() || segment.flags.has(Flags::FIN) {
-            self.take_fin(segment);
-        }
-        let arrival = Arrival {
-            is_first: segment.seq == SeqNum(self.settings.iss),
-            in_order,
-            // A FIN is acknowledged immediately: no data follow that a delayed ACK could wait for.
-            at_edge: self.rcv_nxt == whole(segment).end,
-            had_gap,
-            has_gap: !self.queue.is_empty(),
-            repeated: is_duplicate,
-        };
-        if self.delayed_ack.is_due(&arrival) || marks_are_due {
-            self.acknowledge(now, Some((segment, repeated)), out);
-        } else if !self.timers.runs(Timer::DelayedAck) {
-            self.timers.set(Timer::DelayedAck, self.settings.ack_due(now));
-        }
-    }
-
-    /// Whether the segment is older than one that has moved the left edge (RFC 7323 section 5.3, R1).
-    /// Timestamps that are unique per segment only identify it, and have no order.
-    fn is_outdated(&self, now: Time, segment: &Segment) -> bool {
-        let stamped = segment.timestamps.filter(|_| !self.settings.timestamps_are_unique());
-        stamped.is_some_and(|ts| self.ts_recent.lead(now, ts.value).is_some())
-    }
-
-    /// Acknowledges an outdated segment without processing it. As in Linux, DSACK may report it as a duplicate, and data
-    /// below the left edge cause quick acknowledgements.
-    fn answer_outdated(&mut self, now: Time, segment: &Segment, out: &mut Out) {
-        if segment.seq_len() > 0 {
-            let repeated = self.repeated_part(segment);
-            self.stats.segments += 1;
-            self.stats.outdated_segments += 1;
-            self.stats.duplicate_segments += u64::from(repeated == Some(whole(segment)));
-            if segment.seq < self.rcv_nxt {
-                self.delayed_ack.on_duplicate();
-            }
-            self.acknowledge(now, Some((segment, repeated)), out);
-        }
-    }
-
-    fn on_syn_or_rst(&mut self, now: Time, segment: &Segment, ecn: Ecn, out: &mut Out) {
-        if segment.flags.has(Flags::RST) {
-            self.on_rst(segment);
-        } else if self.reset {
-            self.refuse(now, segment, out);
-        } else {
-            self.on_syn(now, segment, ecn, out);
-        }
-    }
-
     /// Processes a RST (RFC 9293 section 3.10.7.4). The sender places it after all data sent, but does not
     /// know how much arrived. Therefore a RST is accepted anywhere in the window, or just after the byte of a
     /// window probe and FIN, which do not count against the window (section 3.8.6.1: RST is processed even
@@ -461,16 +369,28 @@ impl Receiver {
 
     /// Acknowledges everything received in order. `latest` is the segment that triggers the ACK, with its
     /// duplicate part.
+    #[inline(never)]
     fn acknowledge(&mut self, now: Time, latest: Option<(&Segment, Option<SackBlock>)>, out: &mut Out) {
+        self.acknowledge_as::<false>(now, latest, out);
+    }
+
+    /// The same; `NEXT` if the latest segment [was next](Receiver::is_next).
+    #[inline(always)]
+    fn acknowledge_as<const NEXT: bool>(
+        &mut self,
+        now: Time,
+        latest: Option<(&Segment, Option<SackBlock>)>,
+        out: &mut Out,
+    ) {
         self.delayed_ack.on_acknowledged();
         self.timers.stop(Timer::DelayedAck);
         // The FIN of this side is sent with the acknowledgement of the peer's. If it is lost, the peer
         // retransmits its FIN, and this one is retransmitted with the acknowledgement.
-        let closed = self.settings.close && self.has_ended();
+        let closed = rare::<NEXT>(self.settings.close && self.has_ended());
         let flags = if closed { Flags::ACK | Flags::FIN } else { Flags::ACK };
         let flags = self.marks.report(flags);
         let (segment, repeated) = latest.unzip();
-        if self.settings.sack() {
+        if !NEXT && self.settings.sack() {
             self.note_duplicate(repeated.flatten());
         }
         let counters = self.marks.option();

@@ -19,6 +19,8 @@ pub struct RttEstimator {
     max: Duration,
     backoff_max: u32,
     backoff: u32,
+    /// The retransmission timeout, which is asked for more often, too.
+    rto: Duration,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -37,9 +39,21 @@ struct LinuxEstimate {
     /// Maximum deviation in this round trip, at least the minimum RTO.
     mdev_max: u64,
     rttvar: u64,
+    /// The RTO before backoff, a multiple of the tick.
+    rto: u64,
 }
 
 impl LinuxEstimate {
+    /// The RTO before backoff in clock ticks of so many nanoseconds.
+    fn rto(&mut self, tick: u64) -> u64 {
+        let least = (self.srtt >> 3) + self.rttvar;
+        // Most samples change less than a tick, and a division takes longer than the rest.
+        if least > self.rto || self.rto - least >= tick {
+            self.rto = least.next_multiple_of(tick);
+        }
+        self.rto
+    }
+
     fn sample(&mut self, rtt: u64, least: u64) {
         let rtt = rtt.max(1);
         if self.srtt == 0 {
@@ -115,7 +129,7 @@ impl RttEstimator {
     /// An estimator without samples.
     pub fn new(settings: &Settings) -> RttEstimator {
         let ticks = |nearest| Estimate::Ticks { nearest, ticks: Ticks::new(settings.tick) };
-        RttEstimator {
+        let mut estimator = RttEstimator {
             estimate: match settings.rtt_arithmetic {
                 RttArithmetic::Exact => Estimate::Exact { srtt: None, rttvar: Duration::ZERO },
                 RttArithmetic::Ticks => ticks(false),
@@ -129,7 +143,10 @@ impl RttEstimator {
             max: settings.rto_max,
             backoff_max: settings.backoff_max,
             backoff: 1,
-        }
+            rto: Duration::ZERO,
+        };
+        estimator.update_rto();
+        estimator
     }
 
     /// Adds a sample: data sent at `sent` were acknowledged at `now`. Ends the backoff (RFC 6298 section 5;
@@ -164,36 +181,43 @@ impl RttEstimator {
                 Some(Duration::from_nanos(estimate.srtt >> 3))
             }
         };
+        self.update_rto();
     }
 
     /// Ends a round trip; some estimates decrease only then.
     pub fn end_round(&mut self) {
         if let Estimate::Linux(estimate) = &mut self.estimate {
             estimate.end_round(self.min.as_nanos());
+            self.update_rto();
         }
     }
 
     /// The retransmission timeout, backoff included (RFC 6298 sections 2.2-2.5 and 5.5).
-    #[inline]
     pub fn rto(&self) -> Duration {
-        match self.estimate {
-            Estimate::Linux(LinuxEstimate { srtt: 0, .. }) => (self.initial * self.factor()).min(self.max),
-            Estimate::Linux(LinuxEstimate { srtt, rttvar, .. }) => {
-                let tick = self.tick.as_nanos();
-                let rto = Duration::from_nanos(((srtt >> 3) + rttvar).next_multiple_of(tick));
-                (rto * self.factor()).min(self.max)
+        self.rto
+    }
+
+    /// Called whenever the estimate or the backoff has changed.
+    #[inline]
+    fn update_rto(&mut self) {
+        let (least, tick) = (self.min, self.tick);
+        let (base, floor) = match &mut self.estimate {
+            Estimate::Linux(LinuxEstimate { srtt: 0, .. }) | Estimate::Exact { srtt: None, .. } => {
+                (self.initial, Duration::ZERO)
             }
-            Estimate::Exact { srtt: None, .. } => (self.initial * self.factor()).min(self.max),
+            Estimate::Linux(estimate) => {
+                (Duration::from_nanos(estimate.rto(tick.as_nanos())), Duration::ZERO)
+            }
             Estimate::Exact { srtt: Some(srtt), rttvar } => {
-                let rto = srtt + self.tick.max(rttvar * 4);
-                (rto.max(self.min) * self.factor()).min(self.max)
+                ((*srtt + tick.max(*rttvar * 4)).max(least), Duration::ZERO)
             }
             Estimate::Ticks { ticks, .. } => {
-                let rto = if ticks.sampled { self.tick * ticks.rto } else { self.initial };
+                let rto = if ticks.sampled { tick * ticks.rto } else { self.initial };
                 // A timeout of one tick could expire almost immediately.
-                (rto.max(self.min) * self.factor()).min(self.max).max(self.tick * 2)
+                (rto.max(least), tick * 2)
             }
-        }
+        };
+        self.rto = (base * self.factor()).min(self.max).max(floor);
     }
 
     fn factor(&self) -> u64 {
@@ -215,6 +239,7 @@ impl RttEstimator {
             ticks.srtt = 0;
             self.srtt = None;
         }
+        self.update_rto();
     }
 
     /// Raises the RTO for data to 3 s after the SYN timed out and its acknowledgement gave no sample (RFC
@@ -223,12 +248,16 @@ impl RttEstimator {
         if self.initial < RTO_AFTER_LOST_SYN {
             self.initial = RTO_AFTER_LOST_SYN;
             self.backoff = 1;
+            self.update_rto();
         }
     }
 
     /// Ends the backoff without a sample, when progress shows that the path works.
     pub fn end_backoff(&mut self) {
-        self.backoff = 1;
+        if self.backoff > 1 {
+            self.backoff = 1;
+            self.update_rto();
+        }
     }
 
     /// The backoff factor: 1, 2, 4, ...

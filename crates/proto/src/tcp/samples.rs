@@ -37,6 +37,7 @@ impl Samples {
     }
 
     /// Records the first transmission of `start..end`.
+    #[inline]
     pub(super) fn on_new(&mut self, start: SeqNum, end: SeqNum, now: Time) {
         let sent = Sent { start, end, at: now, again: false };
         match self {
@@ -73,6 +74,7 @@ impl Samples {
 
     /// Processes the acknowledgement of everything before `ack`; returns the transmission time of the data
     /// that give a sample.
+    #[inline]
     pub(super) fn on_ack(&mut self, ack: SeqNum) -> Option<Time> {
         match self {
             Samples::OneAtATime { timed, .. } => timed.take_if(|sent| sent.end <= ack).map(|sent| sent.at),

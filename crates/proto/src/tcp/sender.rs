@@ -1,19 +1,20 @@
 //! The sender: the sending end of a TCP connection.
 
-use alloc::boxed::Box;
+mod segments;
+#[cfg(test)]
+mod tests;
 
 use lasthop_base::{Bytes, Duration, Time};
 
-use super::detection::Repeat;
 use super::reaction::Reactions;
-use super::recovery::{self, LossReport, Recovery};
+use super::recovery::{self, LossReport};
 use super::rtt::RttEstimator;
 use super::settings::Settings;
 use super::state::SenderState;
 use super::timers::{Timer, Timers};
 use super::{Connection, SenderStats, Transfer};
 use crate::component::{Component, Out, Port, Probe, Signal};
-use crate::packet::{Body, Ecn, Flags, Notice, Packet, SackBlock, Segment, SeqNum};
+use crate::packet::{Body, Notice, Packet, SackBlock, SeqNum};
 use crate::report::{EndCounters, EndReport};
 
 /// The connection states (RFC 9293 section 3.3.2) that a sender distinguishes.
@@ -37,7 +38,7 @@ enum Phase {
 pub struct Sender {
     phase: Phase,
     state: SenderState,
-    recovery: Box<dyn Recovery>,
+    recovery: recovery::Chosen,
     /// The interval between zero-window probes while the receiver's window is closed.
     probe_interval: Option<Duration>,
 }
@@ -291,140 +292,12 @@ impl Sender {
         self.settle(now, out);
     }
 
-    fn on_segment(&mut self, now: Time, segment: &Segment, ecn: Ecn, out: &mut Out) {
-        if !self.is_acceptable(segment) {
-            if self.is_reset_by(segment) {
-                self.terminate(now, out);
-            }
-            return;
-        }
-        if self.phase == Phase::Open && self.state.is_taken(now, segment) {
-            return self.send_after_reactions(now, out);
-        }
-        if self.is_outdated(now, segment) {
-            return;
-        }
-        self.state.last_received = now;
-        self.state.notify_segment(now, segment);
-        self.state.note_timestamp(now, segment);
-        self.state.note_ecn(ecn, segment);
-        let opens = self.phase == Phase::SynSent;
-        if opens {
-            self.on_syn_acknowledged(now, segment, ecn, out);
-        } else {
-            self.on_ack(now, segment, out);
-            self.send_requested(now, out);
-            self.answer_peer(now, segment, out);
-        }
-        self.recovery.send(&mut self.state, now, out);
-        if opens && !self.state.settings.syn_is_like_data() && !self.state.outstanding() {
-            // Without data to carry it, the acknowledgement of the peer's SYN is a pure ACK.
-            self.state.emit_ack(now, out);
-        }
-        if self.state.owes_report() {
-            self.state.emit_ack(now, out);
-        }
-        self.settle(now, out);
-    }
-
-    /// Whether the segment acknowledges data that were sent; the first one must carry SYN (RFC 9293 sections
-    /// 3.10.7.3 and 3.10.7.4).
-    fn is_acceptable(&self, segment: &Segment) -> bool {
-        let tcp = &self.state;
-        let opens = || self.phase == Phase::SynSent && segment.flags.has(Flags::SYN) && segment.ack > tcp.iss;
-        let expected = matches!(self.phase, Phase::Open | Phase::Done) || opens();
-        let acknowledges = segment.flags & (Flags::ACK | Flags::RST) == Flags::ACK;
-        expected && acknowledges && segment.ack <= tcp.snd_max
-    }
-
-    /// Whether the segment is older than one already received (RFC 7323 section 5.3). As in Linux, a
-    /// duplicate ACK reordered by less than a timeout is accepted, since it may still carry SACK blocks.
-    fn is_outdated(&self, now: Time, segment: &Segment) -> bool {
-        let tcp = &self.state;
-        let Some(ts) = segment.timestamps.filter(|_| !tcp.settings.timestamps_are_unique()) else {
-            return false;
-        };
-        let Some(lead) = tcp.ts_recent.lead(now, ts.value) else { return false };
-        let repeats = segment.seq_len() == 0 && segment.ack == tcp.snd_una && segment.wnd == tcp.rwnd;
-        !repeats || lead > tcp.rtt.rto()
-    }
-
-    /// Whether the segment resets the connection: before it is open, an RST that acknowledges our SYN (RFC
-    /// 9293 section 3.10.7.3); afterwards, an RST with exactly the expected sequence number (section
-    /// 3.10.7.4, RFC 5961 section 3.2). Other RSTs trigger no challenge ACK.
-    fn is_reset_by(&self, segment: &Segment) -> bool {
-        let tcp = &self.state;
-        let valid = match self.phase {
-            Phase::Waiting(_) | Phase::Done | Phase::Aborted => false,
-            Phase::SynSent => segment.flags.has(Flags::ACK) && segment.ack == tcp.snd_max,
-            Phase::Open => segment.seq == tcp.rcv_nxt,
-        };
-        valid && segment.flags.has(Flags::RST)
-    }
-
     /// Ends the connection as aborted.
     fn terminate(&mut self, now: Time, out: &mut Out) {
         self.phase = Phase::Aborted;
         self.state.timers = Timers::STOPPED;
         self.state.stats.aborted = Some(now);
         out.signal(Signal::Finished);
-    }
-
-    #[inline(always)]
-    fn on_ack(&mut self, now: Time, segment: &Segment, out: &mut Out) {
-        let tcp = &mut self.state;
-        if segment.ack < tcp.snd_una {
-            // As in Linux, a reordered acknowledgement still reports SACK blocks.
-            if tcp.keeps_records && !segment.sack.is_empty() {
-                self.recovery.on_duplicate(tcp, now, segment, out);
-            }
-            return;
-        }
-        let window_changed = segment.wnd != tcp.rwnd;
-        tcp.note_window(segment.wnd);
-        if tcp.is_marked(now, segment) {
-            self.recovery.on_mark(tcp, now);
-        }
-        if segment.ack > tcp.snd_una {
-            let acked = segment.ack - tcp.snd_una;
-            self.probe_interval = None;
-            self.recovery.on_ack(tcp, now, segment, acked, out);
-        } else if self.probe_interval.is_some() {
-            // The response to a window probe is not a duplicate ACK.
-            if !self.recovery.window_is_shut(tcp) {
-                self.probe_interval = None;
-                tcp.leave_probing(now, out);
-            }
-        } else if tcp.duplicates.is_duplicate(&Repeat {
-            segment,
-            window_changed,
-            outstanding: tcp.outstanding(),
-        }) {
-            self.recovery.on_duplicate(tcp, now, segment, out);
-        }
-    }
-
-    /// Opens the connection; the first data, if any, acknowledge the peer's SYN.
-    fn on_syn_acknowledged(&mut self, now: Time, segment: &Segment, ecn: Ecn, out: &mut Out) {
-        self.phase = Phase::Open;
-        self.state.rcv_nxt = segment.seq + 1;
-        self.state.agree_on_ecn(segment, ecn);
-        if self.state.settings.syn_is_like_data() {
-            self.on_ack(now, segment, out);
-        } else {
-            self.state.note_window(segment.wnd);
-            self.state.establish(now, segment);
-        }
-    }
-
-    /// Acknowledges the peer's FIN, or its retransmitted SYN (RFC 9293 section 3.10.7.4).
-    fn answer_peer(&mut self, now: Time, segment: &Segment, out: &mut Out) {
-        if segment.flags.has(Flags::FIN) {
-            self.state.rcv_nxt = segment.seq + segment.seq_len();
-        }
-        if segment.seq_len() > 0 {
-            self.state.emit_ack(now, out);
-        }
     }
 
     /// Called after every event: finishes the connection, or starts probing a closed window (RFC 9293 section

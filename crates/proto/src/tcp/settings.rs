@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 pub use self::linux::Kernel;
 use super::cc::{Congestion, Limit};
 use super::ecn::EcnMode;
-use super::timers::on_wheel;
+use super::timers::{Ticker, on_wheel};
 use crate::packet::{Ecn, SackBlocks, SeqNum};
 
 /// The receive window with which auto-tuning begins, before it is rounded to whole segments.
@@ -736,20 +736,12 @@ impl Settings {
         self.packet_size + Bytes(timestamps)
     }
 
-    /// Expiry time of a sender timer set at `now` for `delay`, on the profile's clock.
-    pub(super) fn expiry(&self, now: Time, delay: Duration) -> Time {
-        match self.rtt_arithmetic {
-            RttArithmetic::Linux => on_wheel(now, delay, self.tick),
-            _ => now + delay,
-        }
-    }
-
     /// Deadline of the delayed acknowledgement of a segment that arrives at `now`.
     pub(super) fn ack_due(&self, now: Time) -> Time {
         if self.ack_tick.is_zero() {
             now + self.ack_delay
         } else {
-            on_wheel(now, self.ack_delay, self.ack_tick)
+            on_wheel(now, self.ack_delay, Ticker::new(self.ack_tick))
         }
     }
 

@@ -8,7 +8,6 @@ mod pacing;
 mod tests;
 mod timeouts;
 
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use lasthop_base::{Bytes, Duration, Time};
@@ -18,16 +17,17 @@ use self::pacing::Pace;
 pub use self::timeouts::BLACK_HOLE_AFTER;
 use self::timeouts::TimeoutRow;
 use super::action::Action;
-use super::cc::{AckInfo, Controller, Demand, Limit, RateSample, RttInfo, Sending, Window};
+use super::cc::{self, AckInfo, Demand, Limit, RateSample, RttInfo, Sending, Window};
 use super::detection::{Copies, Duplicates, Repeat};
-use super::paws::RecentTimestamp;
+use super::ecn::EcnMode;
+use super::paws::{RecentTimestamp, timestamp};
 use super::ranges::Ranges;
 use super::reaction::{Reaction, Reactions};
 use super::rtt::RttEstimator;
 use super::samples::Samples;
 use super::sent::Records;
-use super::settings::{IdleRestart, Settings};
-use super::timers::{Timer, Timers};
+use super::settings::{IdleRestart, RttArithmetic, Settings};
+use super::timers::{Ticker, Timer, Timers, on_wheel};
 use super::{Connection, SenderStats, Transfer};
 use crate::component::{Out, Reach};
 use crate::packet::{Notice, Segment, SeqNum};
@@ -66,7 +66,7 @@ pub struct SenderState {
     /// Next sequence number expected from the peer.
     pub(super) rcv_nxt: SeqNum,
 
-    cc: Box<dyn Controller>,
+    cc: cc::Chosen,
     /// Whether the controller takes more round-trip times, rate samples, and whether it sets the window during recovery.
     takes_rtts: bool,
     takes_samples: bool,
@@ -99,6 +99,8 @@ pub struct SenderState {
     pub(super) records: Records,
     pace: Pace,
     pub(super) timers: Timers,
+    /// The clock of the retransmission timer and of those beside it.
+    ticker: Ticker,
     row: TimeoutRow,
     pub(super) ecn: Marks,
     last_sent: Time,
@@ -116,6 +118,8 @@ pub struct SenderState {
     reactions: Reactions,
     /// Whether a reaction has set the window since an ongoing reduction last looked.
     window_was_set: bool,
+    /// Whether segments have neither options nor marks, and are seen by neither records nor reactions.
+    pub(super) sends_plainly: bool,
 }
 
 impl SenderState {
@@ -130,6 +134,8 @@ impl SenderState {
         let rwnd = settings.first_window();
         let control = settings.congestion.control();
         let cc = control.build(settings, connection.flow);
+        let has_options = settings.stamps() || settings.first_ecn_mode() != EcnMode::Off;
+        let sends_plainly = !has_options && !settings.keeps_records() && reactions.is_empty();
         SenderState {
             connection,
             mss,
@@ -169,6 +175,7 @@ impl SenderState {
             records: Records::default(),
             pace: Pace::default(),
             timers: Timers::STOPPED,
+            ticker: Ticker::new(settings.tick),
             row: TimeoutRow::default(),
             ecn: Marks::new(settings.first_ecn_mode(), settings.codepoint()),
             last_sent: Time::ZERO,
@@ -180,6 +187,7 @@ impl SenderState {
             requested: Vec::new(),
             reactions,
             window_was_set: false,
+            sends_plainly,
             settings: settings.clone(),
         }
     }
@@ -235,6 +243,11 @@ impl SenderState {
     fn replace_window(&mut self, bytes: u32) {
         self.window_mut().set_cwnd(f64::from(bytes));
         self.window_was_set = true;
+    }
+
+    /// Whether there are reactions.
+    pub(super) fn has_reactions(&self) -> bool {
+        !self.reactions.is_empty()
     }
 
     /// Whether a reaction has requested a retransmission.
@@ -480,6 +493,7 @@ impl SenderState {
 
     /// Processes an acknowledgement of new data: advances the left edge, restarts the timer (RFC 6298
     /// sections 5.2, 5.3) and returns the round-trip sample, if any.
+    #[inline(always)]
     pub(super) fn acknowledge(&mut self, now: Time, segment: &Segment) -> Option<Duration> {
         self.advance(segment.ack);
         if self.keeps_records {
@@ -506,7 +520,7 @@ impl SenderState {
     }
 
     /// Takes the round-trip sample of an acknowledgement, if any.
-    #[inline]
+    #[inline(always)]
     pub(super) fn sample(&mut self, now: Time, segment: &Segment) -> Option<Duration> {
         let sent = self.samples.on_ack(segment.ack);
         let sent = self.echoed_at(now, segment).or(sent)?;
@@ -519,6 +533,7 @@ impl SenderState {
     /// The transmission time of the segment whose timestamp `segment` echoes. An echo from before the
     /// connection began is ignored (RFC 7323 section 4.2 does not define the echo before the first
     /// timestamp).
+    #[inline]
     pub(super) fn echoed_at(&self, now: Time, segment: &Segment) -> Option<Time> {
         let echo = segment.timestamps?.echo;
         let elapsed = timestamp(now).wrapping_sub(echo);
@@ -571,11 +586,19 @@ impl SenderState {
     }
 
     /// Restarts the retransmission timer if data are outstanding, and stops it otherwise.
-    #[inline]
+    #[inline(always)]
     pub(super) fn rearm(&mut self, now: Time) {
-        let deadline =
-            if self.outstanding() { self.settings.expiry(now, self.rtt.rto()) } else { Time::NEVER };
+        let deadline = if self.outstanding() { self.expiry(now, self.rtt.rto()) } else { Time::NEVER };
         self.set_retransmission_timer(deadline);
+    }
+
+    /// Expiry time of a timer set at `now` for `delay`, on the profile's clock.
+    #[inline]
+    pub(super) fn expiry(&self, now: Time, delay: Duration) -> Time {
+        match self.settings.rtt_arithmetic {
+            RttArithmetic::Linux => on_wheel(now, delay, self.ticker),
+            _ => now + delay,
+        }
     }
 
     /// Sets the retransmission timer and stops the persist timer.
@@ -596,7 +619,7 @@ impl SenderState {
     }
 
     /// Grows the congestion window for `acked` bytes.
-    #[inline]
+    #[inline(always)]
     pub(super) fn open_window(&mut self, now: Time, acked: u32, rtt: Option<Duration>) {
         if let Some(rtt) = rtt {
             self.note_rtt(now, rtt);
@@ -605,6 +628,7 @@ impl SenderState {
     }
 
     /// Notifies the controller of `acked` bytes outside of recovery.
+    #[inline(always)]
     pub(super) fn grow(&mut self, now: Time, acked: u32, undisturbed: bool) {
         let (una, max) = (self.snd_una, self.snd_max);
         let ack = AckInfo { now, acked, una, max, undisturbed };
@@ -777,15 +801,4 @@ impl SenderState {
             self.snd_nxt = self.snd_nxt.max(self.snd_una + occupied);
         }
     }
-}
-
-/// The timestamp clock: microseconds, modulo 2³² (RFC 7323 section 5.4 asks for 1 ms to 1 s; a finer clock
-/// wraps after 71 minutes, far beyond the lifetime of a segment).
-pub(super) fn timestamp(now: Time) -> u32 {
-    (now.as_nanos() / 1_000) as u32
-}
-
-/// Whether a timestamp is from before a segment was sent at `sent_at`, so that an echo of it is not the segment's.
-pub(super) fn is_before(echo: u32, sent_at: Time) -> bool {
-    (echo.wrapping_sub(timestamp(sent_at)) as i32) < 0
 }

@@ -5,18 +5,47 @@ use lasthop_base::{Duration, Time};
 /// Ticks below which Linux's timer wheel is exact; each further level is eight times longer and coarser.
 const WHEEL_LEVEL: u64 = 63;
 
+/// A clock that ticks. Most of what a timer costs would be the divisions by its tick.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ticker {
+    tick: u64,
+    /// 2⁶⁴ divided by the tick, rounded up. The upper half of a number times it is the number divided by the tick, if the number is
+    /// below `exact_below`: the product exceeds the quotient times 2⁶⁴ by less than the number times the tick.
+    reciprocal: u64,
+    exact_below: u64,
+}
+
+impl Ticker {
+    pub(super) fn new(tick: Duration) -> Ticker {
+        let tick = tick.as_nanos();
+        // With a tick of a nanosecond or none, nothing is divided this way.
+        let exact_below = if tick > 1 { u64::MAX / tick } else { 0 };
+        Ticker { tick, reciprocal: exact_below + 1, exact_below }
+    }
+
+    /// Whole ticks in `nanos`.
+    #[inline]
+    fn whole(self, nanos: u64) -> u64 {
+        if nanos < self.exact_below {
+            ((u128::from(nanos) * u128::from(self.reciprocal)) >> 64) as u64
+        } else {
+            nanos / self.tick
+        }
+    }
+}
+
 /// Expiry time of a Linux timer set at `now` for `delay`: a whole number of ticks, counted from the next
 /// tick; timers of 63 ticks and more are rounded up to a multiple of 8, of 504 and more to one of 64, and so
 /// on (`kernel/time/timer.c`).
-pub(super) fn on_wheel(now: Time, delay: Duration, tick: Duration) -> Time {
-    let tick = tick.as_nanos();
-    let delay = delay.as_nanos().div_ceil(tick);
+pub(super) fn on_wheel(now: Time, delay: Duration, ticker: Ticker) -> Time {
+    let (tick, whole) = (ticker.tick, ticker.whole(delay.as_nanos()));
+    let delay = whole + u64::from(whole * tick < delay.as_nanos());
     let (mut level, mut longest) = (0, WHEEL_LEVEL);
     while delay >= longest && level < 8 {
         level += 1;
         longest = longest.saturating_mul(8);
     }
-    let due = (now.as_nanos() / tick).saturating_add(delay) >> (3 * level);
+    let due = ticker.whole(now.as_nanos()).saturating_add(delay) >> (3 * level);
     Time::from_nanos(((due + 1) << (3 * level)).saturating_mul(tick))
 }
 
@@ -132,7 +161,7 @@ mod tests {
     fn the_timer_wheel_of_linux_rounds_up() {
         let due = |now, delay| {
             let ms = Duration::from_millis;
-            on_wheel(Time::ZERO + ms(now), ms(delay), ms(4)).as_nanos() / 1_000_000
+            on_wheel(Time::ZERO + ms(now), ms(delay), Ticker::new(ms(4))).as_nanos() / 1_000_000
         };
         // Ten ticks, counted from the next tick.
         assert_eq!([due(0, 40), due(1, 40), due(3, 38), due(4, 40)], [44, 44, 44, 48]);
@@ -140,6 +169,25 @@ mod tests {
         assert_eq!([due(0, 248), due(0, 252), due(0, 284), due(8, 280)], [252, 256, 288, 320]);
         assert_eq!([due(0, 2012), due(0, 2016)], [2016, 2048]);
         assert!(due(0, 120_000) >= 120_000);
+    }
+
+    /// Around multiples of ticks, up to the largest numbers.
+    #[test]
+    fn a_ticker_divides() {
+        for tick in [1, 2, 3, 7, 1 << 20, 999_983, 4_000_000, 10_000_001, u64::MAX / 3, u64::MAX] {
+            let ticker = Ticker::new(Duration::from_nanos(tick));
+            let (exact, most) = (ticker.exact_below, u64::MAX / tick);
+            for quotient in [0, 1, 2, most / 3, most / 2, exact / tick, most.saturating_sub(1), most] {
+                for nanos in
+                    [-2_i64, -1, 0, 1].map(|more| quotient.saturating_mul(tick).saturating_add_signed(more))
+                {
+                    assert_eq!(ticker.whole(nanos), nanos / tick, "{nanos} by {tick}");
+                }
+            }
+            for nanos in [exact.saturating_sub(1), exact, u64::MAX] {
+                assert_eq!(ticker.whole(nanos), nanos / tick, "{nanos} by {tick}");
+            }
+        }
     }
 
     #[test]

@@ -34,7 +34,7 @@ use std::collections::BTreeMap;
 use lasthop_base::Time;
 use lasthop_proto::{ComponentId, DropReason, Outcomes, Packet, Port};
 
-use super::{Engine, Row};
+use super::{Components, Engine, Row};
 use crate::link::line::{Arrival, End, Fate};
 use crate::node::Node;
 use crate::tap::{Tap, Wire};
@@ -125,20 +125,35 @@ impl Place {
     }
 }
 
-impl<T: Tap> Engine<T> {
-    /// Hands a packet to the line `first`, and from there to further lines as far as it can go ahead of time.
+impl Components {
+    /// Whether packets reach component `id` by its entrance as a line, ahead of which no line looks.
+    ///
+    /// # Panics
+    /// If it is a line that another one feeds.
+    #[inline(always)]
+    pub(super) fn begins_line(&self, id: ComponentId) -> bool {
+        let place = &self.rows[usize::from(id.0)].place;
+        if place.is_served {
+            assert!(place.feeder.is_none(), "{id:?} gets packets from another component than its feeder");
+        }
+        place.is_served
+    }
+
+    /// Hands a packet to the line `first`, and from there to further lines as far as it can go ahead of time. Returns
+    /// whether `first` has room for it.
     #[inline(never)]
-    pub(super) fn carry(&mut self, first: ComponentId, packet: &Packet) {
+    pub(super) fn carry(&mut self, first: ComponentId, packet: &Packet) -> bool {
         let (mut id, mut at) = (first, self.now);
         let mut feeder = None;
         loop {
             self.handled += 1;
-            let Row { node: line, place, .. } = &mut self.rows[usize::from(id.0)];
-            let onward = place.onward;
-            let (arrival, end) = match line.link_mut().pass(self.now, at, packet) {
+            let index = usize::from(id.0);
+            let next = self.next_line(id, self.rows[index].place.onward, packet);
+            let (fate, arrivals) = self.rows[index].node.link_mut().pass(self.now, at, packet);
+            let (arrival, end) = match fate {
                 Fate::Arrives(arrival) => {
                     assert!(arrival > at, "a packet passed {id:?} in no time");
-                    if let Some(next) = self.next_line(id, onward, packet).filter(|_| arrival < Time::NEVER) {
+                    if let Some(next) = next.filter(|_| arrival < Time::NEVER) {
                         feeder = Some(id);
                         (id, at) = (next, arrival);
                         continue;
@@ -146,21 +161,25 @@ impl<T: Tap> Engine<T> {
                     (arrival, End::Intact)
                 }
                 Fate::Lost(arrival) => (arrival, End::Lost),
-                Fate::Refused => match feeder {
-                    Some(feeder) => {
-                        id = feeder;
-                        (at, End::Refused)
-                    }
-                    None => return self.refuse(first, packet),
-                },
+                Fate::Refused => return self.hold_back(feeder, at, packet),
             };
-            let index = usize::from(id.0);
-            let was_empty = self.rows[index].node.link_mut().arrivals().push(arrival, end, packet);
-            if was_empty {
+            if arrivals.push(arrival, end, packet) {
                 self.wakeups.advance(index, arrival);
             }
-            return;
+            return true;
         }
+    }
+
+    /// Stores a packet that leaves the line `feeder` at `at`, and for which the next line has no room. Returns `false` without
+    /// a feeder.
+    #[cold]
+    fn hold_back(&mut self, feeder: Option<ComponentId>, at: Time, packet: &Packet) -> bool {
+        let Some(feeder) = feeder else { return false };
+        let index = usize::from(feeder.0);
+        if self.rows[index].node.link_mut().arrivals().push(at, End::Refused, packet) {
+            self.wakeups.advance(index, at);
+        }
+        true
     }
 
     /// The line that a packet out of `line`, whose wire leads `onward`, enters ahead of time; `None` if the
@@ -174,7 +193,7 @@ impl<T: Tap> Engine<T> {
         }
     }
 
-    /// Like [`next_line`](Engine::next_line), for a line with a router behind it.
+    /// Like [`next_line`](Components::next_line), for a line with a router behind it.
     fn behind(&self, router: ComponentId, feeder: ComponentId, packet: &Packet) -> Option<ComponentId> {
         let Node::Router(routes) = &self.rows[usize::from(router.0)].node else {
             unreachable!("the component is a router")
@@ -182,45 +201,83 @@ impl<T: Tap> Engine<T> {
         let (next, _) = self.wire(router, routes.port(packet)).to;
         (self.rows[usize::from(next.0)].place.feeder == Some(feeder)).then_some(next)
     }
+}
 
-    fn refuse(&mut self, line: ComponentId, packet: &Packet) {
-        self.rows[usize::from(line.0)].node.link_mut().count_refused();
-        self.out.attributed_to(line).drop(*packet, DropReason::QueueFull);
+impl<T: Tap> Engine<T> {
+    pub(super) fn refuse(&mut self, line: ComponentId, packet: Packet) {
+        self.components.rows[usize::from(line.0)].node.link_mut().count_refused();
+        self.out.attributed_to(line).drop(packet, DropReason::QueueFull);
     }
 
     /// Takes the packets out of a line that have arrived by now.
     #[inline(never)]
     pub(super) fn arrive(&mut self, line: ComponentId) {
-        self.handled += 1;
-        let index = usize::from(line.0);
-        let mut more = true;
-        while more {
-            let arrivals = self.rows[index].node.link_mut().arrivals();
-            let &Arrival { end, packet, .. } = arrivals.first();
-            arrivals.remove_first();
-            let next = arrivals.next();
-            self.wakeups.set(index, next);
-            more = next <= self.now;
-            match end {
-                End::Intact => {
-                    let wire = *self.wire(line, Port::ONLY);
-                    self.hand_over(wire, &packet);
-                }
-                End::Lost => self.drop_corrupted((line, Port::ONLY), &packet),
-                End::Refused => {
-                    let next = self.next_line(line, self.rows[index].place.onward, &packet);
-                    self.refuse(next.expect("the next line refused it"), &packet);
-                }
+        self.components.handled += 1;
+        loop {
+            let next = self.deliver_first(line).unwrap_or_else(|| self.remove_first(line));
+            if next > self.components.now {
+                break;
             }
         }
+    }
+
+    /// Lets the component behind a line receive the first packet of the line where it is stored, if the packet is intact and
+    /// the component is no line. Then removes the packet, and returns when the next one arrives.
+    #[inline(always)]
+    fn deliver_first(&mut self, line: ComponentId) -> Option<Time> {
+        let Components { rows, wires, wakeups, now, handled } = &mut self.components;
+        let (index, now) = (usize::from(line.0), *now);
+        let wire =
+            *wires.get(rows[index].first_wire as usize).filter(|wire| wire.from == (line, Port::ONLY))?;
+        let (to, port) = wire.to;
+        let [from, Row { node, place, .. }] = rows.get_disjoint_mut([index, usize::from(to.0)]).ok()?;
+        let arrivals = from.node.link_mut().arrivals();
+        let Arrival { end, packet, .. } = arrivals.first();
+        if *end != End::Intact || place.is_served {
+            return None;
+        }
+        self.tap.cross(now, wire, packet);
+        let wanted = node.receive(now, packet, port, self.out.attributed_to(to).without(place.unneeded));
+        wakeups.advance(usize::from(to.0), wanted);
+        *handled += 1;
+        self.tap.handled(now, to, node);
+        arrivals.remove_first();
+        let next = arrivals.next();
+        wakeups.set(index, next);
+        Some(next)
+    }
+
+    /// Removes the first packet of a line, and deals with it. Returns when the next one arrives.
+    #[inline(never)]
+    fn remove_first(&mut self, line: ComponentId) -> Time {
+        let Components { rows, wakeups, .. } = &mut self.components;
+        let Row { node, place, .. } = &mut rows[usize::from(line.0)];
+        let (onward, arrivals) = (place.onward, node.link_mut().arrivals());
+        let Arrival { end, packet, .. } = *arrivals.first();
+        arrivals.remove_first();
+        let next = arrivals.next();
+        wakeups.set(usize::from(line.0), next);
+        match end {
+            End::Intact => {
+                let wire = *self.components.wire(line, Port::ONLY);
+                self.cross(wire, &packet);
+            }
+            End::Lost => self.drop_corrupted((line, Port::ONLY), &packet),
+            End::Refused => {
+                let next = self.components.next_line(line, onward, &packet);
+                self.refuse(next.expect("the next line refused it"), packet);
+            }
+        }
+        next
     }
 
     /// Settles the counters of the links that look ahead. Of the components with
     /// a deadline at this instant, those up to `last` have been woken.
     pub(super) fn settle(&mut self, last: usize) {
-        for (index, Row { node, .. }) in self.rows.iter_mut().enumerate() {
+        let Components { rows, now, .. } = &mut self.components;
+        for (index, Row { node, .. }) in rows.iter_mut().enumerate() {
             if let Node::Link(link) = node {
-                link.settle(self.now, index <= last);
+                link.settle(*now, index <= last);
             }
         }
     }

@@ -262,7 +262,7 @@ impl Link {
 
     /// [`Line::pass`] of a line.
     #[inline(always)]
-    pub(crate) fn pass(&mut self, now: Time, at: Time, packet: &Packet) -> Fate {
+    pub(crate) fn pass(&mut self, now: Time, at: Time, packet: &Packet) -> (Fate, &mut Arrivals) {
         line!(self, line => line.pass(now, at, packet))
     }
 

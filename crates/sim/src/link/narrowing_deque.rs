@@ -33,6 +33,12 @@ impl<T: Copy> NarrowingDeque<T> {
         self.len == 0
     }
 
+    /// Whether the next value makes it wider.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.len == self.width
+    }
+
     /// The oldest value.
     #[inline]
     pub(crate) fn front(&self) -> Option<&T> {
@@ -55,9 +61,15 @@ impl<T: Copy> NarrowingDeque<T> {
         self.len += 1;
         match self.slots.get_mut(index) {
             Some(slot) => *slot = value,
-            // The first round: the slots up to here are filled.
-            None => self.slots.push(value),
+            None => self.append(&value),
         }
+    }
+
+    /// Adds a slot in the first round, in which those up to here are filled.
+    // By reference and not inlined, so that what is pushed stays out of memory until it is stored.
+    #[cold]
+    fn append(&mut self, value: &T) {
+        self.slots.push(*value);
     }
 
     /// Adds a value before all those whose key is greater, which takes time linear in their number. Values are in the order of

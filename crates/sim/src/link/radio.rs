@@ -10,7 +10,7 @@ use super::medium::{Medium, Passage};
 use super::narrowing_deque::NarrowingDeque;
 use super::{LinkStats, RadioConfig};
 
-/// The transmission of a packet, counted when the packet reaches the other end.
+/// The transmission of a packet.
 #[derive(Clone, Copy, Debug)]
 struct Transmission {
     air_time: Duration,
@@ -24,9 +24,12 @@ struct Transmission {
 // Fields are in order of use: in a large network the link is not cached, and adjacent fields take fewer cache lines.
 #[repr(C)]
 pub(crate) struct Radio {
-    /// Packets that have not reached the other end, with their arrival times.
-    uncounted: NarrowingDeque<(Time, Transmission)>,
-    stats: LinkStats,
+    /// Arrival times and transmissions of packets, among them all that have not reached the other end.
+    recent: NarrowingDeque<(Time, Transmission)>,
+    /// Packets that arrive before this time are counted.
+    counted_until: Time,
+    /// Sums over all packets, also those not yet counted.
+    sent: Sums,
     /// Survival is not drawn for units that start later.
     horizon: Time,
     fragmenter: Fragmenter,
@@ -36,8 +39,9 @@ pub(crate) struct Radio {
 impl Radio {
     pub(super) fn new(config: &RadioConfig, air: Air) -> Radio {
         Radio {
-            uncounted: NarrowingDeque::default(),
-            stats: LinkStats::default(),
+            recent: NarrowingDeque::default(),
+            counted_until: Time::ZERO,
+            sent: Sums::default(),
             horizon: Time::NEVER,
             fragmenter: Fragmenter::new(config),
             air,
@@ -65,6 +69,16 @@ impl Radio {
     }
 }
 
+impl Radio {
+    /// Forgets the oldest packets, as long as they are counted.
+    #[inline(never)]
+    fn forget_counted(&mut self) {
+        while self.recent.front().is_some_and(|&(arrival, _)| arrival < self.counted_until) {
+            self.recent.pop();
+        }
+    }
+}
+
 impl Medium for Radio {
     const IS_RADIO: bool = true;
 
@@ -81,23 +95,18 @@ impl Medium for Radio {
             }
         }
         let arrival = pace.arrival(end);
-        if P::KEEPS_ORDER {
-            self.uncounted.push((arrival, sent));
-        } else {
-            self.uncounted.push_sorted((arrival, sent), |&(arrival, _)| arrival);
+        if self.recent.is_full() {
+            self.forget_counted();
         }
+        self.recent.push((arrival, sent));
+        self.sent.add(&sent);
         Passage { end, arrival, is_lost: sent.lost_units > 0 }
     }
 
-    #[inline]
+    #[inline(always)]
     fn settle(&mut self, now: Time, inclusive: bool) {
-        while let Some((arrival, sent)) = self.uncounted.front() {
-            if *arrival > now || (*arrival == now && !inclusive) {
-                break;
-            }
-            count(&mut self.stats, sent);
-            self.uncounted.pop();
-        }
+        let until = if inclusive { now + Duration::from_nanos(1) } else { now };
+        self.counted_until = self.counted_until.max(until);
     }
 
     fn until(&mut self, horizon: Time) {
@@ -105,16 +114,116 @@ impl Medium for Radio {
     }
 
     fn stats(&self) -> LinkStats {
-        self.stats
+        let mut sums = self.sent;
+        for (_, sent) in self.recent.iter().filter(|(arrival, _)| *arrival >= self.counted_until) {
+            sums.subtract(sent);
+        }
+        LinkStats {
+            attempts: sums.units,
+            failed_attempts: sums.lost_units,
+            bits_on_air: sums.bits_on_air,
+            air_time: Duration::from_nanos(sums.air_time_ns),
+            delivered: sums.packets - sums.corrupted,
+            corrupted: sums.corrupted,
+            ..LinkStats::default()
+        }
     }
 }
 
-/// Counts a packet that has reached the other end.
-#[inline(always)]
-fn count(stats: &mut LinkStats, sent: &Transmission) {
-    stats.attempts += u64::from(sent.units);
-    stats.failed_attempts += u64::from(sent.lost_units);
-    stats.bits_on_air += sent.bits_on_air;
-    stats.air_time += sent.air_time;
-    *(if sent.lost_units == 0 { &mut stats.delivered } else { &mut stats.corrupted }) += 1;
+/// Sums over transmissions. They wrap around: with packets that are far in the future they may exceed all numbers, but what
+/// is left when these are subtracted does not.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    packets: u64,
+    corrupted: u64,
+    units: u64,
+    lost_units: u64,
+    bits_on_air: u64,
+    air_time_ns: u64,
+}
+
+impl Sums {
+    #[inline(always)]
+    fn add(&mut self, sent: &Transmission) {
+        self.combine(sent, u64::wrapping_add);
+    }
+
+    fn subtract(&mut self, sent: &Transmission) {
+        self.combine(sent, u64::wrapping_sub);
+    }
+
+    #[inline(always)]
+    fn combine(&mut self, sent: &Transmission, combined: impl Fn(u64, u64) -> u64) {
+        self.packets = combined(self.packets, 1);
+        self.corrupted = combined(self.corrupted, u64::from(sent.lost_units > 0));
+        self.units = combined(self.units, u64::from(sent.units));
+        self.lost_units = combined(self.lost_units, u64::from(sent.lost_units));
+        self.bits_on_air = combined(self.bits_on_air, sent.bits_on_air);
+        self.air_time_ns = combined(self.air_time_ns, sent.air_time.as_nanos());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lasthop_base::{BitRate, Probability, Streams};
+    use lasthop_channel::{FrameLoss, Model};
+    use lasthop_link::pace::Fixed;
+    use lasthop_link::{Expansion, Exposed};
+    use lasthop_proto::{Body, Datagram, Dscp, Ecn, FlowId, Handle, HostId, arq};
+
+    use super::*;
+
+    /// Whenever counters are asked for, they include what has arrived: in bursts, when idle, and at the instant of an arrival.
+    #[test]
+    fn counts_packets_when_they_arrive() {
+        let streams = Streams::new(3, 0);
+        let (mut random, delay) = (streams.stream("test"), Duration::from_millis(50));
+        let config = RadioConfig {
+            rate: BitRate::from_bps(1_000_000).unwrap(),
+            delay,
+            expansion: Expansion::NONE,
+            mtu: None,
+            unit: None,
+            fec: None,
+            exposed: Exposed::OnAir,
+            arq: arq::Config::None,
+        };
+        let channel = Model::FrameLoss(FrameLoss { loss: Probability::new(0.3).unwrap() });
+        let mut radio = Radio::new(
+            &config,
+            Air::new(&config, channel.build(streams.stream("channel")), streams.stream("bits")),
+        );
+        let (mut free, mut now, mut passages) = (Time::ZERO, Time::ZERO, Vec::new());
+        for seq in 0..4_000_u64 {
+            now += random.up_to(Duration::from_millis(if seq / 100 % 2 == 0 { 1 } else { 30 }));
+            let body = Body::Datagram(Datagram { seq, sent: now });
+            let (src, dst, flow, size) = (HostId(0), HostId(1), FlowId(0), Bytes(40 + random.below(400)));
+            let (dscp, ecn, handle) = (Dscp::DEFAULT, Ecn::NotEct, Handle::NONE);
+            radio.settle(now, false);
+            let packet = Packet { src, dst, flow, size, dscp, ecn, handle, body };
+            let passage = radio.send(&mut Fixed { delay }, &packet, free.max(now));
+            free = passage.end;
+            passages.push((passage.arrival, passage.is_lost, size.bits()));
+            if random.below(4) > 0 {
+                continue;
+            }
+            if random.bernoulli(0.5) {
+                let ahead = passages.iter().map(|passage| passage.0).find(|&arrival| arrival >= now);
+                now = ahead.expect("the last packet has not arrived");
+            }
+            let inclusive = random.bernoulli(0.5);
+            radio.settle(now, inclusive);
+            let arrived = passages.iter().filter(|passage| passage.0 < now || inclusive && passage.0 == now);
+            let (mut stats, mut bits) = (LinkStats::default(), 0);
+            for &(_, is_lost, size) in arrived {
+                stats.attempts += 1;
+                stats.failed_attempts += u64::from(is_lost);
+                stats.corrupted += u64::from(is_lost);
+                stats.delivered += u64::from(!is_lost);
+                bits += size;
+            }
+            (stats.bits_on_air, stats.air_time) = (bits, Duration::from_micros(bits));
+            assert_eq!(radio.stats(), stats, "at {now}, {inclusive}");
+        }
+    }
 }

@@ -1,9 +1,7 @@
 //! Standard congestion control: slow start and congestion avoidance (Jacobson 1988, RFC 5681).
 
-use alloc::boxed::Box;
-
 use super::ns2::Ns2;
-use super::{AckInfo, Control, Controller, Loss, Window};
+use super::{AckInfo, Chosen, Control, Controller, Loss, Window};
 use crate::tcp::settings::{Rules, Settings};
 
 pub(super) const CONTROL: Control = Control::new(
@@ -11,8 +9,8 @@ pub(super) const CONTROL: Control = Control::new(
     "AIMD",
     "Slow start and additive increase, multiplicative decrease (Jacobson 1988, RFC 5681)",
     |settings, _| match settings.rules {
-        Rules::Rfc => Box::new(Aimd::new(settings)),
-        Rules::Ns2 => Box::new(Ns2::new(settings)),
+        Rules::Rfc => Chosen::Aimd(Aimd::new(settings)),
+        Rules::Ns2 => Chosen::other(Ns2::new(settings)),
     },
 );
 
@@ -21,7 +19,7 @@ const HALF: f64 = 0.5;
 
 /// Slow start and congestion avoidance.
 #[derive(Clone, Debug)]
-pub(super) struct Aimd {
+pub(in crate::tcp) struct Aimd {
     window: Window,
     /// Further growth per acknowledgement in congestion avoidance, segments.
     constant: f64,

@@ -6,7 +6,7 @@ use alloc::boxed::Box;
 use lasthop_base::{Duration, Stream, Streams, Time};
 
 use super::{
-    AckInfo, Control, Controller, Demand, Limit, Loss, RateSample, RttInfo, SegmentWindow, Sending, Window,
+    AckInfo, Chosen, Control, Controller, Demand, Limit, Loss, RateSample, RttInfo, SegmentWindow, Sending, Window,
 };
 use crate::tcp::action::Action;
 use crate::tcp::filter::Maximum;
@@ -23,7 +23,7 @@ pub(super) const CONTROL: Control = Control {
     linux: Some("bbr"),
     cost: Some("may take bandwidth from other flows in the same queue"),
     ..Control::new("bbr", "BBR", "BBR, version 1, as in Linux", |settings, flow| {
-        Box::new(Bbr::new(settings, u64::from(flow.0)))
+        Chosen::Bbr(Box::new(Bbr::new(settings, u64::from(flow.0))))
     })
 };
 
@@ -60,7 +60,7 @@ const MOST_AT_ONCE: f64 = 65_535.0 - 320.0;
 
 /// BBR version 1.
 #[derive(Clone, Debug)]
-pub(super) struct Bbr {
+pub(in crate::tcp) struct Bbr {
     window: SegmentWindow,
     initial_window: u32,
     mode: Mode,

@@ -5,14 +5,14 @@ use alloc::boxed::Box;
 use lasthop_base::{Duration, Time};
 
 use super::hystart::HyStart;
-use super::{AckInfo, Control, Controller, Loss, RttInfo, SegmentWindow, Sending, Window};
+use super::{AckInfo, Chosen, Control, Controller, Loss, RttInfo, SegmentWindow, Sending, Window};
 use crate::tcp::settings::Settings;
 
 pub(super) const CONTROL: Control = Control {
     exits_slow_start: true,
     linux: Some("cubic"),
     ..Control::new("cubic", "CUBIC", "CUBIC (RFC 9438, as in Linux), with HyStart", |settings, _| {
-        Box::new(Cubic::new(settings))
+        Chosen::Cubic(Box::new(Cubic::new(settings)))
     })
 };
 
@@ -37,7 +37,7 @@ const LEAST_INTERVAL: Duration = Duration::from_nanos(1_000_000_000 / 32);
 /// last maximum (the RFC raises it to one segment per round trip), and time counts from the first
 /// acknowledgement after the loss, plus the minimum round-trip time.
 #[derive(Clone, Debug)]
-pub(super) struct Cubic {
+pub(in crate::tcp) struct Cubic {
     window: SegmentWindow,
     hystart: HyStart,
     curve: Curve,

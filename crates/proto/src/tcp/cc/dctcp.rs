@@ -4,11 +4,9 @@
 //! With a peer that has none, or only classic ECN, it is Reno. The share is a floating-point number, where Linux has ten bits.
 //! Packets have ECT(0), as in Linux, so that a queue for L4S takes them for classic ones.
 
-use alloc::boxed::Box;
-
 use super::marked_share::MarkedShare;
 use super::reno::Reno;
-use super::{AckInfo, Control, Controller, Feedback, Loss, Window};
+use super::{AckInfo, Chosen, Control, Controller, Feedback, Loss, Window};
 use crate::tcp::ecn::EcnMode;
 use crate::tcp::settings::Settings;
 
@@ -18,7 +16,7 @@ pub(super) const CONTROL: Control = Control {
         "dctcp",
         "DCTCP",
         "DCTCP, for data centres: a window that shrinks by half the share of marked packets (RFC 8257, with accurate ECN, as in Linux)",
-        |settings, _| Box::new(Dctcp::new(settings)),
+        |settings, _| Chosen::other(Dctcp::new(settings)),
     )
 };
 

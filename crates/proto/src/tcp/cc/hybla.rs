@@ -1,18 +1,16 @@
 //! Hybla (Caini and Firrincieli 2004), as in Linux: the window on a long path grows as fast as on a path with
 //! a round-trip time of 25 ms.
 
-use alloc::boxed::Box;
-
 use lasthop_base::Duration;
 
 use super::reno::Reno;
-use super::{AckInfo, Control, Controller, Loss, RttInfo, Window};
+use super::{AckInfo, Chosen, Control, Controller, Loss, RttInfo, Window};
 use crate::tcp::settings::Settings;
 
 pub(super) const CONTROL: Control = Control {
     linux: Some("hybla"),
     ..Control::new("hybla", "Hybla", "Hybla (Caini and Firrincieli 2004, as in Linux)", |settings, _| {
-        Box::new(Hybla::new(settings))
+        Chosen::other(Hybla::new(settings))
     })
 };
 

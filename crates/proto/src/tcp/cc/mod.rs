@@ -12,6 +12,7 @@ mod window;
 
 use alloc::boxed::Box;
 use core::fmt::Debug;
+use core::ops::{Deref, DerefMut};
 
 use lasthop_base::{Duration, Time};
 
@@ -73,7 +74,7 @@ pub struct Control {
 }
 
 /// Builds the controller of a connection with these settings.
-type Build = fn(&Settings, FlowId) -> Box<dyn Controller>;
+type Build = fn(&Settings, FlowId) -> Chosen;
 
 impl Control {
     /// A control by a window that needs neither samples nor pacing.
@@ -97,8 +98,78 @@ impl Control {
     }
 
     /// The controller of a connection with these settings.
-    pub(super) fn build(&self, settings: &Settings, flow: FlowId) -> Box<dyn Controller> {
+    pub(super) fn build(&self, settings: &Settings, flow: FlowId) -> Chosen {
         (self.build)(settings, flow)
+    }
+}
+
+/// The controller of a connection. What the frequent kinds do for each acknowledgement is called without indirection, all
+/// else by a virtual call.
+#[derive(Debug)]
+pub(super) enum Chosen {
+    Aimd(aimd::Aimd),
+    Cubic(Box<cubic::Cubic>),
+    Bbr(Box<bbr::Bbr>),
+    Other(Box<dyn Controller>),
+}
+
+/// Calls a method without indirection.
+macro_rules! call {
+    ($self:expr, $control:ident => $call:expr) => {
+        match $self {
+            Chosen::Aimd($control) => $call,
+            Chosen::Cubic($control) => $call,
+            Chosen::Bbr($control) => $call,
+            Chosen::Other($control) => $call,
+        }
+    };
+}
+
+impl Chosen {
+    /// A controller that is called by virtual calls.
+    fn other(controller: impl Controller + 'static) -> Chosen {
+        Chosen::Other(Box::new(controller))
+    }
+
+    /// [`Controller::window`].
+    #[inline]
+    pub(super) fn window(&self) -> &Window {
+        call!(self, control => control.window())
+    }
+
+    /// [`Controller::on_ack`].
+    #[inline]
+    pub(super) fn on_ack(&mut self, ack: &AckInfo) {
+        call!(self, control => control.on_ack(ack));
+    }
+
+    /// [`Controller::on_sample`].
+    #[inline]
+    pub(super) fn on_sample(&mut self, sample: &RateSample) -> Demand {
+        call!(self, control => control.on_sample(sample))
+    }
+}
+
+impl Deref for Chosen {
+    type Target = dyn Controller;
+    fn deref(&self) -> &(dyn Controller + 'static) {
+        match self {
+            Chosen::Aimd(control) => control,
+            Chosen::Cubic(control) => &**control,
+            Chosen::Bbr(control) => &**control,
+            Chosen::Other(control) => &**control,
+        }
+    }
+}
+
+impl DerefMut for Chosen {
+    fn deref_mut(&mut self) -> &mut (dyn Controller + 'static) {
+        match self {
+            Chosen::Aimd(control) => control,
+            Chosen::Cubic(control) => &mut **control,
+            Chosen::Bbr(control) => &mut **control,
+            Chosen::Other(control) => &mut **control,
+        }
     }
 }
 

@@ -3,10 +3,8 @@
 //! In congestion avoidance the window also grows by a constant per acknowledgement. Many implementations inherited it, and
 //! RFC 5681 section 3.1 forbids it.
 
-use alloc::boxed::Box;
-
-use super::Control;
 use super::aimd::Aimd;
+use super::{Chosen, Control};
 
 /// The constant, in segments.
 const CONSTANT: f64 = 1.0 / 8.0;
@@ -16,5 +14,5 @@ pub(super) const CONTROL: Control = Control::new(
     "AIMD of Net/3",
     "AIMD with the additive constant of BSD from Reno to Net/3: an eighth of a segment per acknowledgement (RFC 2525, RFC \
      5681 section 3.1)",
-    |settings, _| Box::new(Aimd::with_constant(settings, CONSTANT)),
+    |settings, _| Chosen::other(Aimd::with_constant(settings, CONSTANT)),
 );

@@ -1,8 +1,6 @@
 //! No congestion control.
 
-use alloc::boxed::Box;
-
-use super::{AckInfo, Control, Controller, Limit, Loss, Window};
+use super::{AckInfo, Chosen, Control, Controller, Limit, Loss, Window};
 use crate::tcp::action::Action;
 use crate::tcp::settings::{IdleRestart, Settings};
 
@@ -16,7 +14,7 @@ pub(super) const CONTROL: Control = Control {
         "none",
         "no congestion control",
         "No congestion control: only the receive window limits the data in flight. For a dedicated hop that cannot be congested",
-        |settings, _| Box::new(NoControl::new(settings)),
+        |settings, _| Chosen::other(NoControl::new(settings)),
     )
 };
 

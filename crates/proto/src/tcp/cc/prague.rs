@@ -24,7 +24,7 @@ use lasthop_base::{Duration, Time};
 
 use super::classic_queue::ClassicQueue;
 use super::marked_share::MarkedShare;
-use super::{AckInfo, Control, Controller, Demand, Feedback, Limit, Loss, RateSample, RttInfo, Window};
+use super::{AckInfo, Chosen, Control, Controller, Demand, Feedback, Limit, Loss, RateSample, RttInfo, Window};
 use crate::packet::{Ecn, SeqNum};
 use crate::tcp::ecn::EcnMode;
 use crate::tcp::settings::{IdleRestart, Settings};
@@ -39,7 +39,7 @@ pub(super) const CONTROL: Control = Control {
         "prague",
         "Prague",
         "Prague, for L4S: a paced window that shrinks by half the share of marked packets (draft-briscoe-iccrg-prague-congestion-control)",
-        |settings, _| Box::new(Prague::new(settings)),
+        |settings, _| Chosen::other(Prague::new(settings)),
     )
 };
 

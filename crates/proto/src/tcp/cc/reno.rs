@@ -1,8 +1,6 @@
 //! Reno with appropriate byte counting (RFC 5681, RFC 3465), in whole segments as in Linux.
 
-use alloc::boxed::Box;
-
-use super::{AckInfo, Control, Controller, Loss, SegmentWindow, Window};
+use super::{AckInfo, Chosen, Control, Controller, Loss, SegmentWindow, Window};
 use crate::tcp::settings::Settings;
 
 pub(super) const CONTROL: Control = Control {
@@ -11,7 +9,7 @@ pub(super) const CONTROL: Control = Control {
         "reno",
         "Reno",
         "AIMD with byte counting, in whole segments (RFC 5681 with RFC 3465, as in Linux)",
-        |settings, _| Box::new(Reno::new(settings)),
+        |settings, _| Chosen::other(Reno::new(settings)),
     )
 };
 

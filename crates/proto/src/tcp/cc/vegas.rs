@@ -1,18 +1,16 @@
 //! Vegas (Brakmo and Peterson 1995), as in Linux: keeps two to four segments in the queue.
 
-use alloc::boxed::Box;
-
 use lasthop_base::Duration;
 
 use super::reno::Reno;
-use super::{AckInfo, Control, Controller, Loss, RttInfo, Sending, Window};
+use super::{AckInfo, Chosen, Control, Controller, Loss, RttInfo, Sending, Window};
 use crate::packet::SeqNum;
 use crate::tcp::settings::Settings;
 
 pub(super) const CONTROL: Control = Control {
     linux: Some("vegas"),
     ..Control::new("vegas", "Vegas", "Vegas (Brakmo and Peterson 1995, as in Linux)", |settings, _| {
-        Box::new(Vegas::new(settings))
+        Chosen::other(Vegas::new(settings))
     })
 };
 

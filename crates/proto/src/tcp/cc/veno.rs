@@ -1,17 +1,15 @@
 //! Veno (Fu and Liew 2003), as in Linux: Reno that distinguishes congestion losses from wireless losses by
 //! the queueing delay.
 
-use alloc::boxed::Box;
-
 use super::reno::Reno;
 use super::vegas::Rounds;
-use super::{AckInfo, Control, Controller, Loss, RttInfo, Window};
+use super::{AckInfo, Chosen, Control, Controller, Loss, RttInfo, Window};
 use crate::tcp::settings::Settings;
 
 pub(super) const CONTROL: Control = Control {
     linux: Some("veno"),
     ..Control::new("veno", "Veno", "Veno (Fu and Liew 2003, as in Linux)", |settings, _| {
-        Box::new(Veno::new(settings))
+        Chosen::other(Veno::new(settings))
     })
 };
 

@@ -1,19 +1,17 @@
 //! Westwood+ (Mascolo, Grieco et al. 2004), as in Linux: after a loss the window is set to the estimated
 //! bandwidth times the minimum round-trip time.
 
-use alloc::boxed::Box;
-
 use lasthop_base::{Duration, Time};
 
 use super::reno::Reno;
-use super::{AckInfo, Control, Controller, Demand, Loss, RttInfo, Window};
+use super::{AckInfo, Chosen, Control, Controller, Demand, Loss, RttInfo, Window};
 use crate::tcp::settings::Settings;
 
 pub(super) const CONTROL: Control = Control {
     needs_samples: true,
     linux: Some("westwood"),
     ..Control::new("westwood", "Westwood+", "Westwood+ (Mascolo et al. 2004, as in Linux)", |settings, _| {
-        Box::new(Westwood::new(settings))
+        Chosen::other(Westwood::new(settings))
     })
 };
 

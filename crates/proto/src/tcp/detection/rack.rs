@@ -4,8 +4,8 @@ use lasthop_base::{Duration, Time};
 
 use super::{Acknowledgement, Context, Found, LossDetector};
 use crate::packet::SeqNum;
+use crate::tcp::paws::is_before;
 use crate::tcp::sent::{SentSegment, SentSegments};
-use crate::tcp::state::is_before;
 
 /// Recoveries for which a widened reordering window is kept (RFC 8985 section 6.2 step 4).
 const WIDENED_FOR: u32 = 16;

@@ -14,8 +14,8 @@ use alloc::boxed::Box;
 
 use lasthop_base::{Duration, Time};
 
+use super::super::paws::timestamp;
 use super::super::settings::{FIRST_WINDOW, Settings};
-use super::super::state::timestamp;
 use crate::packet::{Segment, SeqNum};
 
 /// The ratio of payload to memory before the first segment, in 256ths.

@@ -14,8 +14,12 @@ mod tahoe;
 
 use alloc::boxed::Box;
 use core::fmt::Debug;
+use core::ops::{Deref, DerefMut};
 
 use lasthop_base::Time;
+
+use self::newreno::NewReno;
+use self::prr::Prr;
 
 use super::action::Action;
 use super::reaction::Evidence;
@@ -102,17 +106,79 @@ pub trait Recovery: Debug + Send {
     }
 }
 
+/// The recovery of a connection. What the frequent kinds do for each acknowledgement is called without indirection, all else
+/// by a virtual call.
+#[derive(Debug)]
+pub(super) enum Chosen {
+    NewReno(NewReno),
+    Prr(Box<Prr>),
+    Other(Box<dyn Recovery>),
+}
+
+impl Chosen {
+    /// [`Recovery::on_ack`].
+    #[inline(always)]
+    pub(super) fn on_ack(
+        &mut self,
+        tcp: &mut SenderState,
+        now: Time,
+        segment: &Segment,
+        acked: u32,
+        out: &mut Out,
+    ) {
+        match self {
+            Chosen::NewReno(recovery) => recovery.on_ack(tcp, now, segment, acked, out),
+            Chosen::Prr(recovery) => recovery.on_ack(tcp, now, segment, acked, out),
+            Chosen::Other(recovery) => recovery.on_ack(tcp, now, segment, acked, out),
+        }
+    }
+
+    /// [`Recovery::send`].
+    #[inline(always)]
+    pub(super) fn send(&mut self, tcp: &mut SenderState, now: Time, out: &mut Out) {
+        match self {
+            Chosen::NewReno(recovery) => recovery.send(tcp, now, out),
+            Chosen::Prr(recovery) => recovery.send(tcp, now, out),
+            Chosen::Other(recovery) => recovery.send(tcp, now, out),
+        }
+    }
+}
+
+impl Deref for Chosen {
+    type Target = dyn Recovery;
+    fn deref(&self) -> &(dyn Recovery + 'static) {
+        match self {
+            Chosen::NewReno(recovery) => recovery,
+            Chosen::Prr(recovery) => &**recovery,
+            Chosen::Other(recovery) => &**recovery,
+        }
+    }
+}
+
+impl DerefMut for Chosen {
+    fn deref_mut(&mut self) -> &mut (dyn Recovery + 'static) {
+        match self {
+            Chosen::NewReno(recovery) => recovery,
+            Chosen::Prr(recovery) => &mut **recovery,
+            Chosen::Other(recovery) => &mut **recovery,
+        }
+    }
+}
+
 /// The recovery selected by the settings.
-pub(super) fn of(settings: &Settings) -> Box<dyn Recovery> {
+pub(super) fn of(settings: &Settings) -> Chosen {
     let own = if settings.rules == Rules::Ns2 { ns2::of(settings) } else { None };
-    own.unwrap_or_else(|| match settings.flavour {
+    if let Some(own) = own {
+        return Chosen::Other(own);
+    }
+    Chosen::Other(match settings.flavour {
+        Flavour::NewReno => return Chosen::NewReno(NewReno::default()),
+        Flavour::Prr => return Chosen::Prr(Box::new(Prr::new(settings))),
         Flavour::Tahoe => Box::new(tahoe::Tahoe),
         Flavour::Reno => Box::new(reno::Reno),
-        Flavour::NewReno => Box::new(newreno::NewReno::default()),
         Flavour::Sack => Box::new(sack::Sack::default()),
         Flavour::GoBackN => Box::new(go_back_n::GoBackN::default()),
         Flavour::SelectiveRepeat => Box::new(selective_repeat::SelectiveRepeat),
-        Flavour::Prr => Box::new(prr::Prr::new(settings)),
     })
 }
 
@@ -177,7 +243,7 @@ fn send_unless_early_duplicate(tcp: &mut SenderState, now: Time, burst: u32, out
 }
 
 /// Processes a new acknowledgement outside recovery, which grows the window.
-#[inline]
+#[inline(always)]
 fn acknowledge_and_open(tcp: &mut SenderState, now: Time, segment: &Segment, acked: u32) {
     let rtt = tcp.acknowledge(now, segment);
     if !tcp.echoes_mark(segment) {

@@ -12,7 +12,7 @@ use crate::tcp::state::SenderState;
 /// Fast recovery that ends when everything outstanding at its start is acknowledged; a partial
 /// acknowledgement triggers retransmission of the next hole.
 #[derive(Debug, Default)]
-pub(super) struct NewReno {
+pub(in crate::tcp) struct NewReno {
     partial_seen: bool,
 }
 
@@ -23,6 +23,7 @@ impl NewReno {
     }
 
     /// Advances the left edge on a partial acknowledgement.
+    #[inline(never)]
     pub(super) fn advance(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment) {
         let first = !core::mem::replace(&mut self.partial_seen, true);
         tcp.advance(segment.ack);
@@ -64,6 +65,7 @@ impl Recovery for NewReno {
         None
     }
 
+    #[inline(always)]
     fn on_ack(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment, acked: u32, out: &mut Out) {
         if NewReno::is_partial(tcp, segment) {
             self.advance(tcp, now, segment);

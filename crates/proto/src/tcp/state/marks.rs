@@ -64,6 +64,7 @@ impl SenderState {
     pub(in crate::tcp) fn agree_on_ecn(&mut self, segment: &Segment, arrived: Ecn) {
         let mode = self.settings.ecn_mode().agreed_by(segment.flags);
         self.ecn = Marks::new(mode, self.settings.codepoint());
+        self.sends_plainly &= mode == EcnMode::Off;
         if mode == EcnMode::Accurate {
             self.ecn.is_capable = is_unchanged(segment.flags);
             self.ecn.reported.on_syn_ack(segment);
@@ -100,11 +101,12 @@ impl SenderState {
 
     /// Whether `segment` echoes a mark that requires a response (RFC 3168 section 6.1.2: once per window of data). Accurate
     /// feedback is counted here only if recovery keeps no records, which count [what was delivered](Self::count_marks) exactly.
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn is_marked(&mut self, now: Time, segment: &Segment) -> bool {
         self.ecn.mode() != EcnMode::Off && self.is_marked_with_ecn(now, segment)
     }
 
+    #[inline(never)]
     fn is_marked_with_ecn(&mut self, now: Time, segment: &Segment) -> bool {
         match self.ecn.mode() {
             EcnMode::Off => false,

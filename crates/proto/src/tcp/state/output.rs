@@ -2,11 +2,12 @@
 
 use lasthop_base::{Bytes, Time};
 
-use super::{SenderState, timestamp};
+use super::SenderState;
 use crate::component::{Out, Port};
 use crate::packet::{Body, Dscp, Ecn, Flags, Handle, Packet, SackBlocks, Segment, SeqNum, Timestamps};
 use crate::tcp::ecn::EcnMode;
-use crate::tcp::{Connection, option_bytes};
+use crate::tcp::paws::timestamp;
+use crate::tcp::{Connection, option_bytes, rare};
 
 impl SenderState {
     /// The sender's own limit on bytes in the network: the congestion window plus an `extension`. Shared by
@@ -104,6 +105,7 @@ impl SenderState {
     /// Payload of the segment at `seq` if a window of this size allows it. A segment is shorter than the MSS
     /// only at the end of the available data, or if the receiver's window has room for at least half of its
     /// maximum (RFC 9293 section 3.8.6.2.1).
+    #[inline(always)]
     fn sendable(&self, seq: SeqNum, window: u32) -> Option<u32> {
         let len = self.len_at(seq);
         let room = window.saturating_sub(seq - self.snd_una);
@@ -122,9 +124,15 @@ impl SenderState {
     }
 
     /// Sends the segment at `snd_nxt`; `false` if there is nothing to send.
+    #[inline(always)]
     fn send_next(&mut self, now: Time, len: u32, out: &mut Out) -> bool {
         let seq = self.snd_nxt;
-        let occupied = self.emit(now, seq, len, out);
+        let is_new = seq == self.snd_max && len > 0 && !self.fin_sent;
+        let occupied = match is_new {
+            true if self.sends_plainly => self.emit_as::<true, true>(now, seq, len, out),
+            true => self.emit_as::<true, false>(now, seq, len, out),
+            false => self.emit(now, seq, len, out),
+        };
         self.snd_nxt = seq + occupied;
         occupied > 0
     }
@@ -198,23 +206,38 @@ impl SenderState {
 
     /// Sends a segment of `len` bytes of payload at `seq`, with FIN if the data end there. Returns the number
     /// of sequence numbers that it occupies; an empty segment is not sent.
+    #[inline(never)]
     pub(in crate::tcp) fn emit(&mut self, now: Time, seq: SeqNum, len: u32, out: &mut Out) -> u32 {
-        if seq > self.data_end() {
+        self.emit_as::<false, false>(now, seq, len, out)
+    }
+
+    /// The same; `NEW` for data that follow all that was sent, without FIN, and `PLAIN` if segments
+    /// [are plain](SenderState::sends_plainly).
+    #[inline(always)]
+    fn emit_as<const NEW: bool, const PLAIN: bool>(
+        &mut self,
+        now: Time,
+        seq: SeqNum,
+        len: u32,
+        out: &mut Out,
+    ) -> u32 {
+        if rare::<NEW>(seq > self.data_end()) {
             return 0;
         }
-        let new = (seq + len).max(self.data_end()) - self.data_end();
-        let ends = self.unsent == u64::from(new) && seq + len >= self.data_end();
+        let new = if NEW { len } else { (seq + len).max(self.data_end()) - self.data_end() };
+        let ends = self.unsent == u64::from(new) && !rare::<NEW>(seq + len < self.data_end());
         let fin = ends && self.closed && self.settings.close;
-        if len == 0 && !fin {
+        if rare::<NEW>(len == 0) && !fin {
             return 0;
         }
         let was_idle = !self.outstanding();
         let flags = if fin { Flags::ACK | Flags::FIN } else { Flags::ACK };
-        let (marks, ecn) = self.mark_data(seq >= self.snd_max && len > 0);
-        let (occupied, size) = self.send_segment(now, seq, len, flags | marks, ecn, out);
+        let is_new = !rare::<NEW>(seq < self.snd_max || len == 0);
+        let (marks, ecn) = if PLAIN { (Flags::default(), Ecn::NotEct) } else { self.mark_data(is_new) };
+        let (occupied, size) = self.send_segment::<PLAIN>(now, seq, len, flags | marks, ecn, out);
         self.unsent -= u64::from(new);
         self.fin_sent |= fin;
-        self.note_sent(now, seq, seq + occupied, size - Bytes(u64::from(new)));
+        self.note_sent::<NEW, PLAIN>(now, seq, seq + occupied, size - Bytes(u64::from(new)));
         if was_idle || !self.timer_runs() {
             self.waiting_since = now;
             self.rearm(now);
@@ -223,32 +246,40 @@ impl SenderState {
     }
 
     /// Records the transmission of `seq..end`; `repeated` counts the bytes of the packet that are not new
-    /// payload.
+    /// payload. `NEW` if nothing of it was sent before.
     #[inline(always)]
-    fn note_sent(&mut self, now: Time, seq: SeqNum, end: SeqNum, repeated: Bytes) {
-        let again = seq < self.snd_max;
+    fn note_sent<const NEW: bool, const PLAIN: bool>(
+        &mut self,
+        now: Time,
+        seq: SeqNum,
+        end: SeqNum,
+        repeated: Bytes,
+    ) {
+        let again = rare::<NEW>(seq < self.snd_max);
         if again {
             self.stats.retransmitted_segments += 1;
             self.stats.retransmitted_bytes += repeated;
         }
-        if self.keeps_records {
+        if rare::<PLAIN>(self.keeps_records) {
             self.note_in_records(now, seq, end);
         } else {
-            self.note_in_samples(now, seq, end);
+            self.note_in_samples::<NEW, PLAIN>(now, seq, end);
         }
-        self.snd_max = self.snd_max.max(end);
-        self.react(|reaction, _| reaction.on_sent(now, seq, end, again));
+        self.snd_max = if NEW { end } else { self.snd_max.max(end) };
+        if rare::<PLAIN>(self.has_reactions()) {
+            self.react(|reaction, _| reaction.on_sent(now, seq, end, again));
+        }
     }
 
     #[inline(always)]
-    fn note_in_samples(&mut self, now: Time, seq: SeqNum, end: SeqNum) {
-        if seq < self.snd_max {
+    fn note_in_samples<const NEW: bool, const PLAIN: bool>(&mut self, now: Time, seq: SeqNum, end: SeqNum) {
+        if rare::<NEW>(seq < self.snd_max) {
             self.samples.on_again(seq, end);
         }
-        if let Some(copies) = &mut self.copies {
-            copies.on_sent(seq, end);
+        if rare::<PLAIN>(self.copies.is_some()) {
+            self.copies().on_sent(seq, end);
         }
-        if end > self.snd_max {
+        if NEW || end > self.snd_max {
             self.samples.on_new(self.snd_max, end, now);
         }
     }
@@ -271,7 +302,7 @@ impl SenderState {
         let gives_up = mode == EcnMode::Accurate && self.stats.timeouts > 1;
         let asks = if gives_up { Flags::default() } else { mode.syn_flags() };
         let (occupied, size) = self.send_control(now, self.iss, Flags::SYN | asks, out);
-        self.note_sent(now, self.iss, self.iss + occupied, size);
+        self.note_sent::<false, false>(now, self.iss, self.iss + occupied, size);
         self.snd_nxt = self.snd_max;
         self.rearm(now);
     }
@@ -296,13 +327,13 @@ impl SenderState {
     /// Sends a segment without data.
     #[inline(never)]
     fn send_bare(&mut self, now: Time, seq: SeqNum, flags: Flags, ecn: Ecn, out: &mut Out) -> (u32, Bytes) {
-        self.send_segment(now, seq, 0, flags, ecn, out)
+        self.send_segment::<false>(now, seq, 0, flags, ecn, out)
     }
 
     /// Returns the number of sequence numbers that the segment occupies, and the packet's size.
     // Inlined, so that the segment is built where it is sent.
     #[inline(always)]
-    fn send_segment(
+    fn send_segment<const PLAIN: bool>(
         &mut self,
         now: Time,
         seq: SeqNum,
@@ -311,9 +342,13 @@ impl SenderState {
         ecn: Ecn,
         out: &mut Out,
     ) -> (u32, Bytes) {
-        let timestamps = self.settings.stamps();
-        let clock = timestamp(now);
-        let value = self.copies.as_mut().map_or(clock, |copies| copies.stamp(clock));
+        let timestamps = if rare::<PLAIN>(self.settings.stamps()) {
+            let clock = timestamp(now);
+            let value = self.copies.as_mut().map_or(clock, |copies| copies.stamp(clock));
+            Some(Timestamps { value, echo: self.ts_recent.echo() })
+        } else {
+            None
+        };
         let segment = Segment {
             seq,
             ack: if flags.has(Flags::ACK) { self.rcv_nxt } else { SeqNum(0) },
@@ -321,11 +356,12 @@ impl SenderState {
             wnd: self.own_window,
             flags,
             sack: SackBlocks::default(),
-            timestamps: timestamps.then(|| Timestamps { value, echo: self.ts_recent.echo() }),
+            timestamps,
             has_unknown_options: false,
         };
-        let size = self.header + option_bytes(&segment, &self.settings) + Bytes(u64::from(len));
-        let dscp = if self.reactions.is_empty() { Dscp::DEFAULT } else { self.dscp(now, segment) };
+        let options = if PLAIN { Bytes::ZERO } else { option_bytes(&segment, &self.settings) };
+        let size = self.header + options + Bytes(u64::from(len));
+        let dscp = if rare::<PLAIN>(self.has_reactions()) { self.dscp(now, segment) } else { Dscp::DEFAULT };
         let Connection { src, dst, flow } = self.connection;
         out.send(
             Port::ONLY,

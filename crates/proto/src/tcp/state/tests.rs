@@ -13,7 +13,7 @@ use lasthop_base::{Bytes, Duration, Time};
 use super::SenderState;
 use crate::component::Out;
 use crate::packet::{SackBlock, Segment, SeqNum};
-use crate::tcp::cc::{AckInfo, Congestion, Controller, Demand, Loss, Window};
+use crate::tcp::cc::{self, AckInfo, Congestion, Controller, Demand, Loss, Window};
 use crate::tcp::delivery::RateSample;
 use crate::tcp::reaction::{Evidence, Reactions};
 use crate::tcp::recovery;
@@ -87,7 +87,7 @@ fn a_controller_receives_events() {
     let transfer = Transfer { bytes: None, start: Time::ZERO };
     let mut tcp = SenderState::new(Connection::default(), &settings, transfer, Reactions::default());
     let log = Arc::new(Mutex::new(Vec::new()));
-    tcp.cc = Box::new(Logger { window: Window::new(&settings), log: log.clone() });
+    tcp.cc = cc::Chosen::Other(Box::new(Logger { window: Window::new(&settings), log: log.clone() }));
     let events = || core::mem::take(&mut *log.lock().expect("one thread"));
     let (mut out, wnd) = (Out::default(), settings.window_payload());
 
@@ -129,7 +129,7 @@ fn a_controller_receives_rate_samples() {
     let transfer = Transfer { bytes: None, start: Time::ZERO };
     let mut tcp = SenderState::new(Connection::default(), &settings, transfer, Reactions::default());
     let log = Arc::new(Mutex::new(Vec::new()));
-    tcp.cc = Box::new(Logger { window: Window::new(&settings), log: log.clone() });
+    tcp.cc = cc::Chosen::Other(Box::new(Logger { window: Window::new(&settings), log: log.clone() }));
     let samples = || {
         let events = core::mem::take(&mut *log.lock().expect("one thread"));
         events.into_iter().filter(|event| event.contains("->")).collect::<Vec<_>>()

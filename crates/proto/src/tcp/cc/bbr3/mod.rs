@@ -21,8 +21,6 @@ mod startup;
 #[cfg(test)]
 mod tests;
 
-use alloc::boxed::Box;
-
 use lasthop_base::{Duration, Stream, Streams, Time};
 
 use self::congestion::Congestion;
@@ -30,7 +28,7 @@ use self::probe_bw::Probe;
 use self::probe_rtt::MinRtt;
 use self::startup::FullPipe;
 use super::{
-    AckInfo, Control, Controller, Demand, Limit, Loss, LostSegment, RateSample, RttInfo, Sending, Window,
+    AckInfo, Chosen, Control, Controller, Demand, Limit, Loss, LostSegment, RateSample, RttInfo, Sending, Window,
 };
 use crate::tcp::filter::Maximum;
 use crate::tcp::settings::{IdleRestart, Settings};
@@ -42,7 +40,7 @@ pub(super) const CONTROL: Control = Control {
     origin: Some("a kernel of its authors"),
     cost: Some("may take bandwidth from other flows in the same queue"),
     ..Control::new("bbr3", "BBR version 3", "BBR, version 3 (draft-ietf-ccwg-bbr)", |settings, flow| {
-        Box::new(Bbr3::new(settings, u64::from(flow.0)))
+        Chosen::other(Bbr3::new(settings, u64::from(flow.0)))
     })
 };
 

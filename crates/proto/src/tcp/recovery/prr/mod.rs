@@ -400,7 +400,7 @@ impl Prr {
         let found = self.detector.detect(&context, &mut tcp.records.segments);
         match found.look_again {
             Some(at) => {
-                let due = tcp.settings.expiry(now, at.since(now) + tcp.settings.timer_allowance());
+                let due = tcp.expiry(now, at.since(now) + tcp.settings.timer_allowance());
                 tcp.timers.set(Timer::Reordering, due);
             }
             None => tcp.timers.stop(Timer::Reordering),

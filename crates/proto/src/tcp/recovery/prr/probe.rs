@@ -31,7 +31,7 @@ impl Prr {
         let alone = Self::in_flight(tcp) == 1;
         let timeout = srtt * 2 + if alone { tcp.settings.rto_min } else { tcp.settings.timer_allowance() };
         let latest = tcp.timers.deadline(Timer::Retransmission);
-        let due = tcp.settings.expiry(now, timeout);
+        let due = tcp.expiry(now, timeout);
         tcp.timers.set(Timer::Probe, due.min(latest));
     }
 

@@ -5,8 +5,9 @@ use lasthop_base::Time;
 
 use super::{AfterTimeout, News, Order, Prr, Stage};
 use crate::packet::Segment;
+use crate::tcp::paws::is_before;
 use crate::tcp::sent::{SegmentState, SentSegment};
-use crate::tcp::state::{SenderState, is_before};
+use crate::tcp::state::SenderState;
 use crate::tcp::timers::Timer;
 
 impl Prr {
