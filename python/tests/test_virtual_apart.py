@@ -70,7 +70,7 @@ def test_what_goes_wrong_with_a_kernel_is_told_and_leaves_nothing(tmp_path: Path
         ),
         "import time; time.sleep(60)": (
             LATE,
-            "the programs did not end within 2 s of real time, when",
+            "the programs did not end within 2 s of real time.",
         ),
         # It says something else first.
         "import socket, time; s = socket.socket(socket.AF_UNIX); s.connect('time'); s.send(bytes(16)); "

@@ -355,9 +355,10 @@ def _memory_directory() -> str:
 
 
 def too_long(clock: str, limit_s: float) -> str:
-    """Say that a guest exceeded its limit when its clock showed some seconds, and why that may be."""
+    """Say that a guest exceeded its limit, by a clock that is known or not, and why that may be."""
+    when = f", when their clock showed {clock} s" if clock else ""
     return (
-        f"the programs did not end within {limit_s:g} s of real time, when their clock showed {clock} s. "
+        f"the programs did not end within {limit_s:g} s of real time{when}. "
         "Virtual time stands still while a program computes, and creeps while one reads the clock over and "
         "over: let programs sleep or poll(2) instead of spinning, let them run for shorter, or raise "
         "--wall-limit"
