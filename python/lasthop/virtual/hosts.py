@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import IO, Any, BinaryIO, NamedTuple
 
 from lasthop._lasthop import Calendar
 from lasthop.virtual import guest
@@ -109,7 +109,7 @@ def run(
     limit_s : float
         How long it may take, in seconds of real time.
     stdout, stderr : binary file
-        Get what the programs print.
+        Get what the programs print: the client at once, the server at the end.
     stop : threading.Event
         Stops the guests.
     processor : int
@@ -137,20 +137,17 @@ def run(
             keepers.append(
                 at_end.enter_context(guest.started(directory, lock, _ARGUMENTS, host.entropy, processor))
             )
-        sources = [
-            (at_end.enter_context((directory / name).open("rb")), sink)
+        of_server, of_client = (
+            [
+                (at_end.enter_context((directory / name).open("rb")), sink)
+                for name, sink in (("stdout", stdout), ("stderr", stderr))
+            ]
             for directory in directories
-            for name, sink in (("stdout", stdout), ("stderr", stderr))
-        ]
-
-        def forward() -> None:
-            for source, sink in sources:
-                if printed := source.read():
-                    sink.write(printed)
-                    sink.flush()
+        )
 
         def keep_going() -> bool:
-            forward()
+            # What the server prints comes at the end: their order would be that of looks in real time.
+            _forward(of_client)
             ended = any(map(_has_ended, keepers))
             return not ended and not stop.is_set() and time.monotonic() < deadline
 
@@ -161,7 +158,7 @@ def run(
             how, messages, recorded = begun.run(keep_going)
         finally:
             os.sched_setaffinity(0, processors)
-        forward()
+        _forward([*of_client, *of_server])
         if stop.is_set():
             raise StoppedError
         if how == "asleep":
@@ -176,6 +173,14 @@ def run(
             raise CrashError(guest.no_status(hosts[1].kernel, second))
         ticks = sum(int(status[1]) for status in statuses if status)
         return Ended(int(statuses[1][0]), ticks / os.sysconf("SC_CLK_TCK"), messages, recorded)
+
+
+def _forward(sources: Sequence[tuple[IO[bytes], BinaryIO]]) -> None:
+    """Copy what was printed since the last time."""
+    for source, sink in sources:
+        if printed := source.read():
+            sink.write(printed)
+            sink.flush()
 
 
 def _has_ended(keeper: subprocess.Popen[bytes]) -> bool:
