@@ -150,6 +150,13 @@ fn both_protocols_give_the_same_times_each_time() {
         let (outcome, logs, network, now) = run([server, client], 3 * MS, shares_time);
         assert_eq!(outcome.expect("both keep to the protocol"), Outcome::Ended);
         assert_eq!((network.refused, logs.each_ref().map(Vec::len)), (0, [60, 60]));
+        // Each frame is sent when the script of its guest says, and received after the delay.
+        let times = |seed, begin| frames(seed, 60).into_iter().map(move |(time, _)| time + begin);
+        let mut expected: Vec<u64> = times(1, 100 * MS).chain(times(2, 30 * MS)).collect();
+        expected.sort_unstable();
+        assert!(network.taken.iter().map(|(time, _)| *time).eq(expected));
+        let [at_server, at_client] = logs.each_ref().map(|log| log.iter().map(|(time, _)| *time));
+        assert!(at_server.eq(times(2, 33 * MS)) && at_client.eq(times(1, 73 * MS)));
         (logs, network.taken, now)
     };
     let first = once(false);
