@@ -62,6 +62,15 @@ MUTATIONS = (
     Mutation("notices of a bad state", "ebsn", "trace-ebsn", {"ebsn": "local-recovery"}),
     Mutation("local recovery", "ebsn", "trace-second", {"local-recovery": "basic"}),
     Mutation("what a quench cannot do", "ebsn", "quench", {"source-quench": "ebsn"}),
+    Mutation("what a quench cannot gain", "ebsn", "quench-gains", {"source-quench": "ebsn"}),
+    Mutation("retransmissions of the link", "ebsn", "local-recovery", _exchange("local-recovery", "basic")),
+    Mutation(
+        "small round trips",
+        "ebsn",
+        "small-round-trips",
+        experiments=_exchange("clock-wide", "clock-local"),
+    ),
+    Mutation("losses of the bare link", "ebsn", "large-difference", {"basic": "ebsn"}),
     Mutation("notices, over a local area", "ebsn", "local-better", _exchange("ebsn", "basic")),
     Mutation("headers of small packets", "ebsn", "ebsn-size", values=_exchange("128 B", "1536 B")),
     Mutation("timeouts for lack of notices", "ebsn", "local-basic", _exchange("basic", "ebsn")),
@@ -126,7 +135,7 @@ MUTATIONS = (
     Mutation("a low smallest size", "vstcp", "too-high-minimum", values=_exchange("512 B", "128 B"), runs=10),
     Mutation("a smaller cut, and the window after it", "wenp", "quarter", _exchange("wenp", "basic")),
     Mutation("a smaller cut, and further losses", "wenp", "several-losses", _exchange("wenp", "basic")),
-    Mutation("feedback of the radio network", "wenp", "fairer", _exchange("wenp", "basic")),
+    Mutation("feedback of the radio network", "wenp", "fewer-timeouts", _exchange("wenp", "basic")),
     Mutation(
         "traffic that takes the buffer", "lhack", "premature", experiments=_exchange("decrease", "window-125")
     ),

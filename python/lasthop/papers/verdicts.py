@@ -182,9 +182,19 @@ def clearly_below() -> Region:
     return below(1 - CLEARLY, "less by over 5 %: clearly, significantly")
 
 
+def greatly_above() -> Region:
+    """Return the region of "greatly" and "much" more, for a ratio."""
+    return above(1 + GREATLY, "more by at least a fifth: greatly, much")
+
+
 def greatly_below() -> Region:
     """Return the region of "greatly improved" and "much less", for a ratio."""
     return below(1 - GREATLY, "less by at least a fifth: greatly, much")
+
+
+def slightly_above() -> Region:
+    """Return the region of "slightly better", for a ratio."""
+    return Region(1.0, 1 + SAME, "more, by under a tenth: slightly")
 
 
 def slightly_below() -> Region:

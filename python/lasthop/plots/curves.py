@@ -297,7 +297,9 @@ def _draw(axes: Axes, line: Line, line_style: LineStyle, x_size: float, y_size: 
     y = np.where(np.isfinite(y), y, np.nan)
     # Not clipped, so that marks at zero are whole.
     drawn: LineStyle = {"markersize": 5.5, "markeredgewidth": 1.2, "zorder": 3, "clip_on": False} | line_style
-    axes.plot(x, y, label=literal(line.label), gid=line.label, **drawn)
+    # Marks at each of many points would hide the line.
+    apart = 1 if line.printed else max(1, len(x) // 40)
+    axes.plot(x, y, label=literal(line.label), gid=line.label, markevery=apart, **drawn)
     if line.low is None or line.high is None:
         return
     low, high = (np.asarray(end, dtype=float) / y_size for end in (line.low, line.high))

@@ -17,10 +17,10 @@
 //! `wireless` and `handoff` as in `metp`, except that `packet_size` is set by the scheme: the largest size plus the
 //! header. `split = false` leaves the connection whole, as section VI suggests: the source controls the size of its
 //! segments by the losses that another scheme of the combination, such as `eln` or `lhack`, ascribes to the wireless link.
-//! **Differences from the paper.** An acknowledgement counts as one packet, however much it covers; that of a SYN
-//! does not count. Sizes are rounded down to multiples of 8 B, the granularity of memory blocks, and the smallest
-//! must be a multiple. If the wireless part counts its window in packets (`window`, `window_counts`), these are
-//! packets of the current size.
+//! **Differences from the paper.** The paper's segment includes the TCP header (section I). An acknowledgement counts as
+//! one packet, however much it covers; that of a SYN does not count. Sizes are rounded down to multiples of 8 B, the
+//! granularity of memory blocks, and the smallest must be a multiple. If the wireless part counts its window in packets
+//! (`window`, `window_counts`), these are packets of the current size.
 
 use alloc::collections::VecDeque;
 use alloc::format;

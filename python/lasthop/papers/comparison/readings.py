@@ -119,6 +119,19 @@ READINGS = (
         fitted=("figure-4-cut",),
     ),
     Reading(
+        "careful",
+        "May a window of NewReno and of selective acknowledgements have several fast retransmits? The paper "
+        "does not say. Reno's may, as in 4.4BSD.",
+        (
+            Choice("true", "one per window of data, as in RFC 2582 and RFC 6675"),
+            Choice(
+                "false",
+                "yes, as Reno's",
+                _with({"tcp.careful": False}, "E2E-NEWRENO", "E2E-SMART", "E2E-IETF-SACK", "SPLIT-SMART"),
+            ),
+        ),
+    ),
+    Reading(
         "smart-clock",
         'SMART retransmits a packet again "only if the same packet was not retransmitted within the last '
         'round-trip time" (section 3.1). On which clock?',

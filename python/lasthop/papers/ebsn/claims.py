@@ -30,12 +30,14 @@ from lasthop.papers.ebsn.findings import (
     basic_local,
     basic_loses_all,
     basic_losses,
+    beyond_best,
     clean,
     clock_cost,
     clock_matters_less,
     clock_prevented,
     coarse,
     finer_clock,
+    large_difference,
     limit_binds,
     local_gain,
     lossier,
@@ -45,8 +47,10 @@ from lasthop.papers.ebsn.findings import (
     no_retransmissions,
     packet_27,
     quench,
+    quench_gains,
     rivals,
     scatter,
+    small_round_trips,
 )
 from lasthop.papers.paper import Claim
 from lasthop.papers.verdicts import (
@@ -221,6 +225,36 @@ CLAIMS: tuple[Claim, ...] = (
         fails_if="source quench prevents half of the timeouts or more",
         evaluate=quench,
     ),
+    CustomClaim(
+        id="quench-gains",
+        section="4.2.2",
+        statement="source quench, which should improve goodput and throughput, does not",
+        printed="-",
+        experiment="wide",
+        fails_if="over all points one of them is over 4 % higher than with local recovery alone",
+        evaluate=quench_gains,
+    ),
+    Exceeds(
+        id="local-recovery",
+        section="4.2.1, 6",
+        statement="wide area: local recovery improves the performance of basic TCP",
+        printed="-",
+        experiment="wide",
+        metric=THROUGHPUT,
+        above="local-recovery",
+        below="basic",
+        region=above(),
+    ),
+    CustomClaim(
+        id="small-round-trips",
+        section="4.2.4",
+        statement="local recovery: the source is more susceptible to timeouts with very small round trips",
+        printed="more",
+        experiment="clock-local",
+        fails_if="with equal shares of bad time the local area has no more timeouts for each bad period",
+        further=("clock-wide",),
+        evaluate=small_round_trips,
+    ),
     Contradiction(
         id="limit",
         section="4.2.1, 5.1",
@@ -310,6 +344,28 @@ CLAIMS: tuple[Claim, ...] = (
         value="384 B",
         margin=SCATTER,
         reason=ONCE,
+    ),
+    CustomClaim(
+        id="beyond-best",
+        section="5.1",
+        statement="basic: beyond the optimal packet size the throughput decreases",
+        printed="decreases",
+        experiment="wide",
+        fails_if="beyond 512 B (bad 1 s) or 384 B (3 s) a step goes up by over 4 %, or 1536 B has no less",
+        why=(
+            "from 1408 B on, the window of 4 KB holds two packets in place of three, of which fewer are "
+            "lost; with the reading window=nearest it holds three, and the throughput decreases"
+        ),
+        evaluate=beyond_best,
+    ),
+    CustomClaim(
+        id="large-difference",
+        section="5.1",
+        statement="basic: large difference to the theoretical maximum even with the optimal packet size",
+        printed="8.7 of 11.8 kb/s",
+        experiment="wide",
+        fails_if="512 B (bad 1 s) or 384 B (3 s) reaches four fifths of it",
+        evaluate=large_difference,
     ),
     Contradiction(
         id="ceiling",
@@ -409,6 +465,19 @@ CLAIMS: tuple[Claim, ...] = (
         scheme="ebsn",
         bounds=tuple(({"bad": "4 s", "size": size}, ceiling(GOOD, 4.0, WIDE_MAX)) for size in LARGE),
         share=CLOSE,
+    ),
+    Reaches(
+        id="wide-ceiling",
+        section="6",
+        statement="EBSN, wide area: very close to the theoretical maximum (1536 B)",
+        printed="very close",
+        experiment="wide",
+        metric=THROUGHPUT,
+        scheme="ebsn",
+        bounds=tuple(
+            ({"bad": f"{bad} s", "size": LARGE[-1]}, ceiling(GOOD, bad, WIDE_MAX)) for bad in (1, 2, 3, 4)
+        ),
+        share=VERY_CLOSE,
     ),
     Never(
         id="ebsn-timeouts",

@@ -172,7 +172,8 @@ FIGURES = (
         ("wide",),
         partial(_by_size, "basic"),
         (
-            "Each bad period has an optimal packet size; larger packets lose more fragments. Rings "
+            "Each bad period has an optimal packet size; larger packets lose more fragments. From 1408 B on "
+            "the window holds two packets in place of three, and ours rises once more (`beyond-best`). Rings "
             "are the values of the text for bad periods of 1 s and 4 s, with twice its scatter."
         ),
     ),

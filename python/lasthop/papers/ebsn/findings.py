@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
 from lasthop._lasthop import Run
+from lasthop.core.quantity import number
+from lasthop.core.statistics import Sample
 from lasthop.papers.claims import (
     KBPS,
     Finding,
     as_gain,
 )
-from lasthop.papers.ebsn.figures import GOOD, RESENT, THROUGHPUT, WIDE_MAX, ceiling
+from lasthop.papers.ebsn.figures import GOOD, LOCAL_GOOD, RESENT, THROUGHPUT, WIDE_MAX, ceiling
 from lasthop.papers.evidence import Evidence, along, total
 from lasthop.papers.verdicts import (
     GREATLY,
+    PERCENT,
     Criterion,
     Measured,
     Region,
@@ -26,6 +30,8 @@ from lasthop.papers.verdicts import (
     calculated,
     clearly_below,
     difference,
+    greatly_below,
+    labels_outside,
     largest,
     never,
     ratio,
@@ -43,6 +49,9 @@ ONCE = "the scatter stated in section 5: a smaller difference is not visible in 
 
 KB = Unit("KB", 1e3, 1)
 LARGE = ("1024 B", "1280 B", "1536 B")
+
+OPTIMAL = {"1 s": "512 B", "3 s": "384 B"}
+"""The optimal packet sizes of section 5.1, by the bad period."""
 
 
 def _times(run: Run, kind: str, start: float, end: float) -> list[tuple[float, int]]:
@@ -175,20 +184,78 @@ def local_gain(evidence: Evidence) -> Finding:
     return Finding(criteria, f"up to {as_gain(found)} (bad {best})", rule="some")
 
 
-def quench(evidence: Evidence) -> Finding:
-    """Compare the timeouts under source quench with those of local recovery alone."""
+def _beside_recovery(evidence: Evidence, metric: str) -> list[Sample]:
+    """Return a metric under source quench and under local recovery alone, at all points, in paired runs."""
     sweep = evidence.sweep("wide")
     schemes = ("source-quench", "local-recovery")
     # Paired by point: runs of different points are not paired.
-    samples = [[sweep.sample("timeouts", scheme, at) for scheme in schemes] for at in sweep.points()]
+    samples = [[sweep.sample(metric, scheme, at) for scheme in schemes] for at in sweep.points()]
     shared = [[sample[: min(map(len, pair))] for sample in pair] for pair in samples]
-    pooled = [np.concatenate(side) for side in zip(*shared, strict=True)]
+    return [np.concatenate(side) for side in zip(*shared, strict=True)]
+
+
+def quench(evidence: Evidence) -> Finding:
+    """Compare the timeouts under source quench with those of local recovery alone."""
+    pooled = _beside_recovery(evidence, "timeouts")
     found = ratio(*pooled)
     ours, theirs = (float(sample.mean()) for sample in pooled)
     beside = f"{found.at().mean:.2f} times as many as local recovery without it"
     text = f"{beside}: {ours:.2f} timeouts per transfer for {theirs:.2f}"
     region = above(0.5, "over half of those without it remain: our margin for not preventing them")
     return Finding([Criterion(found, region)], text)
+
+
+def quench_gains(evidence: Evidence) -> Finding:
+    """Compare goodput and throughput under source quench with those of local recovery alone."""
+    region = below(1 + SCATTER, f"not over {SCATTER:.0%} more: {ONCE}")
+    criteria = [
+        Criterion(ratio(*_beside_recovery(evidence, metric)), region, label)
+        for metric, label in ((THROUGHPUT, "throughput"), ("goodput", "goodput"))
+    ]
+    text = ", ".join(f"{as_gain(criterion.quantity.at(), 2)} {criterion.label}" for criterion in criteria)
+    return Finding(criteria, f"{text}, beside local recovery alone, over all points")
+
+
+def beyond_best(evidence: Evidence) -> Finding:
+    """Compare neighbouring packet sizes from the printed optimum on, and the largest with the optimum."""
+    sweep = evidence.sweep("wide")
+    step = below(1 + SCATTER, f"no step goes up by over {SCATTER:.0%}: {ONCE}")
+    whole = below(text="less with the largest packets than with the optimal ones")
+    criteria, texts = [], []
+    for bad, optimal in OPTIMAL.items():
+        sizes = sweep.values("size")
+        sizes = sizes[sizes.index(optimal) :]
+        for smaller, larger in (*pairwise(sizes), (sizes[0], sizes[-1])):
+            over, under = (("basic", {"bad": bad, "size": size}) for size in (larger, smaller))
+            region = whole if (smaller, larger) == (sizes[0], sizes[-1]) else step
+            criteria.append(
+                Criterion(sweep.ratio(THROUGHPUT, over, under), region, f"{smaller} to {larger}, bad {bad}")
+            )
+        means = (sweep.mean(THROUGHPUT, "basic", {"bad": bad, "size": size}).mean for size in sizes)
+        texts.append(f"{', '.join(f'{mean / 1e3:.1f}' for mean in means)} from {optimal} on, bad {bad}")
+    found = labels_outside(criteria)
+    return Finding(
+        criteria, f"in kb/s: {'; '.join(texts)}", f"against it: {', '.join(found)}" if found else ""
+    )
+
+
+def large_difference(evidence: Evidence) -> Finding:
+    """Compare basic TCP with the theoretical maximum at the printed optima."""
+    sweep = evidence.sweep("wide")
+    criteria = [
+        Criterion(
+            replace(
+                sweep.quantity(THROUGHPUT, "basic", {"bad": bad, "size": optimal}),
+                per=ceiling(GOOD, number(bad), WIDE_MAX),
+            ),
+            greatly_below(),
+            f"{optimal}, bad {bad}",
+            PERCENT,
+        )
+        for bad, optimal in OPTIMAL.items()
+    ]
+    shares = (f"{criterion.quantity.at().mean:.1%} ({criterion.label})" for criterion in criteria)
+    return Finding(criteria, f"{', '.join(shares)} of the maximum")
 
 
 def scatter(evidence: Evidence) -> Finding:
@@ -265,6 +332,29 @@ def _fine_clock(evidence: Evidence, area: str, metric: str, scheme: str) -> Meas
     """Return a metric with the fine clock relative to the coarse one, in paired runs."""
     fine, coarse = ((scheme, {"tick": tick, "bad": WORST_BAD[area]}) for tick in (_FINE, _COARSE))
     return evidence.sweep(f"clock-{area}").ratio(metric, fine, coarse)
+
+
+def small_round_trips(evidence: Evidence) -> Finding:
+    """Compare timeouts for each bad period of both areas, where the shares of bad time are equal."""
+
+    def per_period(area: str, good_s: float, bad: str) -> Sample:
+        sweep, at = evidence.sweep(f"clock-{area}"), {"tick": _FINE, "bad": bad}
+        timeouts, time_s = (
+            sweep.sample(metric, "local-recovery", at) for metric in ("timeouts", "completion_time_s")
+        )
+        return timeouts * ((good_s + number(bad)) / time_s)
+
+    criteria, texts = [], []
+    bads = (evidence.sweep(f"clock-{area}").values("bad") for area in ("local", "wide"))
+    for local, wide in zip(*bads, strict=True):
+        ours, theirs = per_period("local", LOCAL_GOOD, local), per_period("wide", GOOD, wide)
+        criteria.append(
+            Criterion(ratio(ours, theirs), above(text="more in the local area"), f"bad {local} and {wide}")
+        )
+        texts.append(f"{ours.mean():.2f} (bad {local}) for {theirs.mean():.2f} (bad {wide})")
+    return Finding(
+        criteria, f"timeouts for each bad period, local for wide area: {', '.join(texts)}; clocks of {_FINE}"
+    )
 
 
 def clock_cost(evidence: Evidence) -> Finding:

@@ -81,7 +81,11 @@ READINGS = (
     ),
     Reading(
         "backoff",
-        "Does a timeout double the next one?",
+        (
+            "Does a timeout double the next one? In the appendix a fast retransmit does as well, and the "
+            "timer is set anew at each packet sent; with each choice here a fast retransmit leaves the "
+            "backoff as it is, and the timer restarts at new acknowledgements (RFC 6298)."
+        ),
         (
             Choice(
                 "late",

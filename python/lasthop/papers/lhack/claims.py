@@ -392,7 +392,7 @@ CLAIMS: tuple[Claim, ...] = (
     Exceeds(
         id="handoff-source",
         section="6",
-        statement="hand-offs of a mobile source: slow start leads back to the window that there was",
+        statement="hand-offs of a mobile source: a slow start to the current window, not to half of it",
         printed="-",
         experiment="handoff-source",
         metric="throughput_bps",

@@ -7,7 +7,9 @@ READINGS = (
         "recovery",
         (
             "How are several losses of a window repaired? Section 3 retransmits the window, or counts"
-            " duplicates as Reno does; it does not say when recovery ends."
+            ' duplicates as Reno does and retransmits when the messages left in the network are "the new '
+            'window size"; it does not say when recovery ends. Each choice here but window retransmits at '
+            "the third duplicate, as Reno does."
         ),
         (
             Choice(
@@ -41,7 +43,8 @@ READINGS = (
     ),
     Reading(
         "timer",
-        "What are the source's clock granularity and minimum timeout?",
+        "What are the source's clock granularity and minimum timeout? By section 3 the timer runs from the "
+        "sending time of the last message; in each choice here it restarts at new acknowledgements.",
         (
             Choice("500ms", "ticks of 500 ms, at least 1 s: as in BSD, and in a simulator of 1994"),
             Choice(

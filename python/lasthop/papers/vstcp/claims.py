@@ -184,11 +184,6 @@ CLAIMS: tuple[Claim, ...] = (
         printed="-",
         experiment="rate",
         fails_if="the gap is larger at 13 % than at 1 %",
-        why=(
-            "with L_w = 5 and e_w = 0.1, one loss keeps e_c above e_w for five packets, so method 2 "
-            "reduces the size up to five times: with rare losses it has time to recover, with "
-            "frequent ones the size stays small"
-        ),
         further=("method-2",),
         evaluate=gap_narrows,
     ),

@@ -12,7 +12,11 @@ CHANNEL = "radio.channel.nguyen-noble"
 SIZE = "scheme.metp.wireless.packet_size"
 
 SEGMENT = 512
-"""The payload of fixed-size segments in bytes, to which loss rates refer."""
+"""The payload of fixed-size segments in bytes, to which loss rates refer, in packets of 552 B.
+
+Section V-A.2 has packets of 512 B, and in section I a segment includes the TCP header: by the letter payloads
+would be smaller by the headers. The sizes of table 3 are taken for payload, too.
+"""
 
 HEADER = 40
 """The headers of TCP and IP, in bytes."""

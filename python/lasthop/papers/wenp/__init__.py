@@ -15,8 +15,8 @@ _TRACES = 4
 # A run has about 200 recoveries, of which 30 are from several losses.
 _RECOVERIES = 10
 _TRACED = {"limit": 120.0, "warmup": 0.0}
-# Readings of the cell and its stations, which this network does not have.
-_CELL = ("divisor", "careful", "direction", "queue", "control-rate")
+# Readings of the cell and its stations, which this network does not have; its window is swept.
+_CELL = ("divisor", "careful", "direction", "queue", "control-rate", "window")
 
 
 def _stations(relative: float) -> list[Target]:

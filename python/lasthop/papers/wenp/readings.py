@@ -33,6 +33,32 @@ READINGS = (
         fitted=("sum-standard", "sum-wenp"),
     ),
     Reading(
+        "window",
+        "How large is the receive window of the stations, to which the data go? Table II has 65,535 B for "
+        'the server and "Default" for the stations.',
+        (
+            Choice("65535", "65,535 B, as of the server"),
+            Choice(
+                "8760",
+                "8,760 B, OPNET's default: MH 1 then gets 649 kb/s and MH 8 361, for 1480 and 214",
+                {"": {"tcp.window": "8760 B"}},
+            ),
+        ),
+        fitted=("standard-1",),
+    ),
+    Reading(
+        "halving",
+        'What is halved at a loss? By section II the threshold becomes "half of the current cwnd".',
+        (
+            Choice("flight", "the data in flight, as in RFC 5681"),
+            Choice(
+                "window",
+                "the congestion window, as worded: no station changes by over 4 % (2 runs)",
+                {"": {"tcp.rules": "ns2"}},
+            ),
+        ),
+    ),
+    Reading(
         "recovery",
         (
             "How are several losses of a window repaired? In section II recovery ends with the next "
