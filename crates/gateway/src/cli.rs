@@ -63,7 +63,9 @@ fn command(arguments: &[String]) -> Result<String, Failure> {
     if options.iter().any(|option| ["--help", "-h"].contains(option)) {
         return Ok(HELP.to_owned());
     }
-    if options == ["--version"] && words.is_empty() {
+    if [["--version"], ["-V"]].contains(&options.as_slice().try_into().unwrap_or_default())
+        && words.is_empty()
+    {
         return Ok(format!("lasthop-gateway {}\n", env!("CARGO_PKG_VERSION")));
     }
     let Some((name, files)) = words.split_first() else { return Err(wrong(format!("no command\n\n{HELP}"))) };
@@ -192,8 +194,16 @@ fn on_linux(
 #[cfg(target_os = "linux")]
 fn summary(status: &serde_json::Value) -> String {
     let text = |key: &str| status[key].as_str().unwrap_or_default().to_owned();
-    let radio: Vec<&str> =
-        status["radio"].as_array().into_iter().flatten().filter_map(|name| name.as_str()).collect();
+    let radio: Vec<String> = status["radio"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|name| name.as_str())
+        .map(|name| match nix::net::if_::if_nametoindex(name) {
+            Ok(_) => name.to_owned(),
+            Err(_) => format!("{name} (there is none now)"),
+        })
+        .collect();
     let observing = if status["is_observing"] == true { ", observing" } else { "" };
     let running = status["running_s"].as_f64().unwrap_or_default();
     let mut lines =
@@ -210,7 +220,9 @@ fn summary(status: &serde_json::Value) -> String {
     if let Some(flows) = status["unhelped_flows"].as_u64().filter(|_| share > 0.0) {
         lines.push_str(&format!("{flows:>20}  unhelped, a share of {share} to compare with\n"));
     }
-    for (name, value) in status["counters"].as_object().into_iter().flatten() {
+    // Without a tunnel the kernel counts those left alone.
+    let counters = status["counters"].as_object().into_iter().flatten();
+    for (name, value) in counters.filter(|(name, _)| *name != "unhelped" || status["tunnel"].is_object()) {
         lines.push_str(&format!("{:>20}  {}\n", value.to_string(), name.replace('_', " ")));
     }
     if let Some(tunnel) = status["tunnel"].as_object() {

@@ -7,7 +7,7 @@
 use std::fs::{self, DirBuilder};
 use std::io::{self, BufRead, BufReader, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
-use std::net::{IpAddr, TcpListener};
+use std::net::{IpAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -37,6 +37,12 @@ use crate::tunnel::Board;
 
 /// How long whoever asks may take to read or write.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long the whole of a request to `gateway.metrics` and its answer may take: every user of this host may ask.
+const HTTP_PATIENCE: Duration = Duration::from_millis(500);
+
+/// The number of requests to `gateway.metrics` at once. Others wait.
+const READERS: usize = 16;
 
 /// How long the gateway may take to answer.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -104,14 +110,15 @@ impl Control {
                 io::Error::new(error.kind(), format!("gateway.metrics {address}: {error}"))
             };
             let listener = TcpListener::bind(address).map_err(wrong)?;
-            let control = Arc::clone(self);
-            thread::Builder::new().name(String::from("metrics")).spawn(move || {
-                for mut stream in listener.incoming().flatten() {
-                    let _ = stream.set_read_timeout(Some(PATIENCE));
-                    let _ = stream.set_write_timeout(Some(PATIENCE));
-                    let _ = control.answer_http(&mut stream);
-                }
-            })?;
+            for _ in 0..READERS {
+                let (control, listener) = (Arc::clone(self), listener.try_clone()?);
+                thread::Builder::new().name(String::from("metrics")).spawn(move || {
+                    for stream in listener.incoming().flatten() {
+                        let end = Instant::now() + HTTP_PATIENCE;
+                        let _ = control.answer_http(&mut Hurried { stream, end });
+                    }
+                })?;
+            }
         }
         Ok(())
     }
@@ -286,6 +293,14 @@ impl Control {
         for (name, help, value, is_total) in self.counters.all() {
             metric(name, help, value, is_total);
         }
+        let is_stopped = self.evidence.lock().stopped_s().is_some();
+        metric("stopped", "1 since harm was found, until the file is read again.", is_stopped.into(), false);
+        let radios = self.config().radios();
+        let missing = radios.iter().filter(|radio| nix::net::if_::if_nametoindex(radio.as_str()).is_err());
+        metric("missing_radios", "Interfaces of the file that do not exist.", missing.count() as u64, false);
+        if let Some(tunnel) = self.board.read() {
+            metric("tunnel_up", "1 while the other gateway answers.", tunnel.is_up.into(), false);
+        }
         for (name, value) in self.counters.schemes() {
             metric(&name.replace(['.', '-'], "_"), "A total of a scheme's agents.", value, true);
         }
@@ -301,6 +316,39 @@ impl Control {
             );
         }
         text
+    }
+}
+
+/// A stream that ends at a time, however often something arrives.
+struct Hurried {
+    stream: TcpStream,
+    end: Instant,
+}
+
+impl Hurried {
+    fn left(&self) -> io::Result<Option<Duration>> {
+        match self.end.saturating_duration_since(Instant::now()) {
+            Duration::ZERO => Err(io::ErrorKind::TimedOut.into()),
+            left => Ok(Some(left)),
+        }
+    }
+}
+
+impl Read for Hurried {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(self.left()?)?;
+        self.stream.read(buffer)
+    }
+}
+
+impl Write for Hurried {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(self.left()?)?;
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
     }
 }
 

@@ -341,8 +341,12 @@ fn link_address(name: &str) -> io::Result<LinkAddr> {
     let address = getifaddrs()?
         .filter(|each| each.interface_name == name)
         .find_map(|each| each.address?.as_link_addr().copied());
-    address.ok_or_else(|| {
-        io::Error::new(io::ErrorKind::NotFound, format!("there is no network interface {name}"))
+    address.ok_or_else(|| match nix::net::if_::if_nametoindex(name) {
+        Ok(_) => io::Error::new(
+            io::ErrorKind::Unsupported,
+            format!("the network interface {name} has no addresses of Ethernet, which its frames need"),
+        ),
+        Err(_) => io::Error::new(io::ErrorKind::NotFound, format!("there is no network interface {name}")),
     })
 }
 

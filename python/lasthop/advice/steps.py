@@ -133,7 +133,8 @@ def _shaped(rate_bps: float | None, unknown: str) -> str:
 
 def _limited(interface: str, rate: str, kind: str) -> list[str]:
     return [
-        f"tc qdisc replace dev {interface} root handle 1: htb default 1",
+        f"tc qdisc del dev {interface} root 2> /dev/null || true",
+        f"tc qdisc add dev {interface} root handle 1: htb default 1",
         f"tc class replace dev {interface} parent 1: classid 1:1 htb rate {rate}",
         f"tc qdisc replace dev {interface} parent 1:1 {kind}",
     ]

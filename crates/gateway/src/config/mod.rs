@@ -421,6 +421,9 @@ impl Gateway {
             if !is_word(name, 15) {
                 let expected = "expected the name of an interface, such as \"wlan0\"";
                 fault(&format!("radio.{index}"), format!("found \"{name}\", {expected}"));
+            } else if name == "lo" || self.radio[..index].contains(name) {
+                let expected = "expected the name of another interface";
+                fault(&format!("radio.{index}"), format!("found \"{name}\", {expected}"));
             }
         }
         for (key, share) in [("unhelped", self.unhelped), ("observed", self.observed)] {
@@ -456,8 +459,8 @@ impl Gateway {
         if !(Duration::from_millis(100)..=Duration::from_secs(60)).contains(&self.hold) {
             fault("hold", format!("found {}, expected 100 ms to 60 s", self.hold));
         }
-        if self.threads.is_some_and(|threads| !(1..=256).contains(&threads)) {
-            fault("threads", String::from("expected 1 to 256"));
+        if let Some(threads) = self.threads.filter(|threads| !(1..=256).contains(threads)) {
+            fault("threads", format!("found {threads}, expected 1 to 256"));
         }
         if let Some(path) = self.flows.as_ref().filter(|path| !path.is_absolute()) {
             let expected = "expected an absolute path, such as \"/var/lib/lasthop/flows.jsonl\"";

@@ -2,7 +2,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::report::rows::{Line, Settings, former};
@@ -33,9 +33,19 @@ impl Rows {
         if let Some(directory) = path.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(wrong)?;
         }
-        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path).map_err(wrong)?;
-        let len = file.metadata()?.len();
-        Ok(Rows { path: path.to_owned(), file, len, settings: None })
+        let mut options = OpenOptions::new();
+        let file = options.read(true).append(true).create(true).mode(0o600).open(path).map_err(wrong)?;
+        let mut rows = Rows { path: path.to_owned(), len: file.metadata()?.len(), file, settings: None };
+        let mut last = [b'\n'];
+        if rows.len > 0 {
+            rows.file.read_exact_at(&mut last, rows.len - 1).map_err(wrong)?;
+        }
+        // The line before was cut off, such as by a full disk.
+        if last != [b'\n'] {
+            rows.file.write_all(b"\n").map_err(wrong)?;
+            rows.len += 1;
+        }
+        Ok(rows)
     }
 
     /// Appends a line. A file that continues a full one says first what flows get, and since when they are not helped, if harm
@@ -69,6 +79,23 @@ impl Rows {
 mod tests {
     use super::*;
     use crate::report::Evidence;
+
+    #[test]
+    fn a_line_that_was_cut_off_costs_itself_alone() {
+        let path = std::env::temp_dir().join(format!("lasthop-cut-{}.jsonl", std::process::id()));
+        let write = |time_s| {
+            Rows::open(&path).expect("a file").append(&Line::Stop { time_s }, None).expect("room");
+        };
+        write(1.0);
+        write(2.0);
+        let whole = fs::read(&path).expect("a file");
+        fs::write(&path, &whole[..whole.len() - 5]).expect("a file");
+        write(3.0);
+        let text = fs::read_to_string(&path).expect("a file");
+        let read = text.lines().filter(|line| serde_json::from_str::<Line>(line).is_ok()).count();
+        assert_eq!((text.lines().count(), read), (3, 2));
+        fs::remove_file(&path).expect("a file");
+    }
 
     #[test]
     fn a_stop_outlasts_the_files_that_are_continued() {

@@ -113,6 +113,7 @@ impl Observer {
             next: 0,
             is_helping,
             rows,
+            unwritten: None,
             evidence: evidence.clone(),
             counters,
         };
@@ -204,6 +205,8 @@ struct Flows {
     next: u64,
     is_helping: bool,
     rows: Option<Rows>,
+    /// Since when, or since which further attempt, rows could not be written.
+    unwritten: Option<Instant>,
     evidence: Shared,
     counters: Arc<Counters>,
 }
@@ -264,6 +267,8 @@ impl Flows {
             }
         }
         self.counters.watching.set(self.all.len() as u64);
+        // The log has said why it cannot be.
+        let _ = self.write_again();
         let shows_harm = {
             let mut evidence = self.evidence.lock();
             evidence.advance(seconds(real_time_ns()));
@@ -299,7 +304,25 @@ impl Flows {
             self.counters.failures.one();
             log::event("flows are no longer written", json!({"error": error.to_string()}));
             self.rows = None;
+            self.unwritten = Some(Instant::now());
         }
+    }
+
+    /// Tries again to write flows, some time after that failed, such as on a full disk.
+    fn write_again(&mut self) -> io::Result<()> {
+        const PAUSE: Duration = Duration::from_secs(60);
+        let is_due = self.unwritten.is_some_and(|since| since.elapsed() >= PAUSE);
+        let Some(path) = self.config.gateway.flows.as_deref().filter(|_| is_due) else { return Ok(()) };
+        self.unwritten = Some(Instant::now());
+        let stopped_s = self.evidence.lock().stopped_s();
+        let mut rows = Rows::open(path)?;
+        rows.append(&Line::Start(self.settings()), stopped_s)?;
+        if let Some(time_s) = stopped_s {
+            rows.append(&Line::Stop { time_s }, None)?;
+        }
+        (self.rows, self.unwritten) = (Some(rows), None);
+        log::event("flows are written again", json!({}));
+        Ok(())
     }
 
     /// Takes a packet that the kernel reports.
@@ -437,6 +460,7 @@ mod tests {
             next: 0,
             is_helping: true,
             rows: None,
+            unwritten: None,
             evidence: Shared::default(),
             counters: Arc::default(),
         }

@@ -47,9 +47,10 @@ pub fn summary(report: &Report) -> String {
         if *hosts == 1 { "host" } else { "hosts" },
         all.unhelped
     );
+    let wide = scheme.chars().count().max(10) + 2;
     text += &format!(
-        "\n{:<30}{:<22}{:>12}{:>12}{:>10}\n",
-        "flows", "times as fast", "unhelped", scheme, "number"
+        "\n{:<30}{:<22}{:>12}{scheme:>wide$}{:>10}\n",
+        "flows", "times as fast", "unhelped", "number"
     );
     for group in std::iter::once(all).chain(groups) {
         let name = match (&group.class, &group.size) {
@@ -59,7 +60,8 @@ pub fn summary(report: &Report) -> String {
             (Some(class), Some(size)) => format!("{class}, {size}"),
         };
         let [unhelped, helped] = [group.unhelped_bps, group.helped_bps].map(rate);
-        text += &format!("{name:<30}{:<22}{unhelped:>12}{helped:>12}{:>10}\n", interval(group), group.flows);
+        text +=
+            &format!("{name:<30}{:<22}{unhelped:>12}{helped:>wide$}{:>10}\n", interval(group), group.flows);
     }
     let share =
         |share: Option<f64>| share.map_or(String::from("-"), |share| format!("{:.2} %", share * 100.0));

@@ -43,7 +43,7 @@ pub(crate) struct Status {
     is_mtu_confirmed: bool,
     peer: Option<SocketAddr>,
     /// Whether packets go through it.
-    is_up: bool,
+    pub(crate) is_up: bool,
     rtt_s: Option<f64>,
     /// The share of the latest datagrams from here that were lost, once known.
     loss: Option<f64>,

@@ -61,6 +61,7 @@ fn errors_have_place_cause_and_remedy() {
         ("mark_bit = 30", "gateway.mark_bit: found 30, expected 0 to 29"),
         ("number = 254", "gateway.number: found 254, which is a table of the kernel"),
         ("connections = 0", "gateway.connections: found 0, expected 1 to 1000000"),
+        ("threads = 0", "gateway.threads: found 0, expected 1 to 256"),
         ("conections = 9", "did you mean \"connections\"?"),
         (
             "scheme = \"itcp\"",
@@ -85,6 +86,13 @@ fn errors_have_place_cause_and_remedy() {
         let message = of(key);
         assert!(message.contains(expected), "{key}: {message}");
         assert!(message.contains("--> gateway.toml:3:"), "{key}: {message}");
+    }
+    for (radios, expected) in [
+        ("\"lo\"", "gateway.radio[0]: found \"lo\", expected the name of another interface"),
+        ("\"wlan0\", \"wlan0\"", "gateway.radio[1]: found \"wlan0\", expected the name of another interface"),
+    ] {
+        let message = error(&format!("[gateway]\nradio = [{radios}]\n"));
+        assert!(message.contains(expected), "{message}");
     }
     let of = |rule: &str| {
         error(&format!("[gateway]\nradio = [\"wlan0\"]\n[[match]]\nscheme = \"basic\"\n{rule}\n"))

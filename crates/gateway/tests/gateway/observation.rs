@@ -232,6 +232,8 @@ fn the_page_is_for_those_who_name_the_loopback() {
         return;
     };
     let _gateway = network.start("metrics = \"127.0.0.1:9330\"");
+    // More than are answered at once: who asks nothing keeps nobody waiting for long.
+    let _idle: Vec<_> = (0..20).map(|_| connect("127.0.0.1", 9330).expect("a listener")).collect();
     for (host, expected) in [("localhost:9330", "HTTP/1.1 200 OK"), ("site.example:9330", "HTTP/1.1 421 ")] {
         let mut stream = connect("127.0.0.1", 9330).expect("a listener");
         write!(stream, "GET /status.json HTTP/1.1\r\nhost: {host}\r\n\r\n").expect("it is read");
