@@ -3,3 +3,4 @@
 mod fec;
 mod since;
 mod tcp;
+mod wtcp_timestamps;

@@ -119,7 +119,9 @@ impl Component for Agent {
         self.sending.drain(..).for_each(|packet| out.send(Port::RADIO, packet));
         match fate {
             Fate::Forwarded => out.send(port.across(), packet),
-            Fate::Buffered => {}
+            Fate::Buffered(evicted) => {
+                evicted.into_iter().for_each(|evicted| out.drop(evicted, DropReason::QueueFull));
+            }
             Fate::Suppressed => out.drop(packet, DropReason::Suppressed),
             Fate::Refused => out.drop(packet, DropReason::QueueFull),
         }

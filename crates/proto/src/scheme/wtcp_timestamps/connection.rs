@@ -1,7 +1,7 @@
 //! The state of one connection at the base station: buffer, window to the mobile host, timer.
 //!
-//! Invariants: the buffer has no data that the mobile host has acknowledged; a segment enters the buffer
-//! once, and leaves it when it is acknowledged or the connection is removed; if the source's timestamps do
+//! Invariants: the buffer has no data that the mobile host has acknowledged; a segment leaves it when it is
+//! acknowledged, when an earlier one needs its place, or when the connection is removed; if the source's timestamps do
 //! not decrease, those sent to the mobile host do not either, pure acknowledgements included.
 
 use alloc::collections::VecDeque;
@@ -35,12 +35,20 @@ struct Buffered {
     is_copied: bool,
 }
 
+impl Buffered {
+    /// Whether it was ever sent to the mobile host.
+    fn was_sent(&self) -> bool {
+        self.sent.is_some() || self.is_copied
+    }
+}
+
 /// The handling of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Fate {
     Forwarded,
-    /// Added to the buffer, or suppressed because the buffer already has it.
-    Buffered,
+    /// Added to the buffer, maybe in the place of a later segment that was never sent.
+    Buffered(Option<Packet>),
+    /// The buffer already has it.
     Suppressed,
     /// The buffer is full.
     Refused,
@@ -155,17 +163,24 @@ impl State {
             counters.suppressed_segments += 1;
             return Fate::Suppressed;
         }
-        if self.buffer.len() >= scheme.buffer as usize {
-            return Fate::Refused;
-        }
         // Data that the source has put into segments anew.
         while self.buffer.get(place).is_some_and(|each| each.end <= end) {
             self.buffer.remove(place);
         }
+        let mut evicted = None;
+        if self.buffer.len() >= scheme.buffer as usize {
+            if place == self.buffer.len() && start > self.acked {
+                return Fate::Refused;
+            }
+            // Without the earlier data, the later ones would never be acknowledged, and the buffer stay full.
+            let last = self.buffer.pop_back();
+            evicted = last.filter(|each| !each.was_sent()).map(|each| each.packet);
+        }
+        let place = place.min(self.buffer.len());
         let (sent, is_copied) = (None, false);
         self.buffer.insert(place, Buffered { packet: *packet, start, end, arrived: now, sent, is_copied });
         self.transmit(now, scheme, counters, send);
-        Fate::Buffered
+        Fate::Buffered(evicted)
     }
 
     /// Processes an acknowledgement from the mobile host.
@@ -288,7 +303,8 @@ impl State {
         counters: &mut Counters,
         send: &mut impl FnMut(Packet),
     ) {
-        let mut is_first = self.buffer.iter().all(|each| each.sent.is_none());
+        // The oldest one fills a gap, or is alone: no acknowledgement comes without it.
+        let mut is_first = self.buffer.front().is_some_and(|oldest| oldest.sent.is_none());
         for index in 0..self.buffer.len() {
             let Buffered { end, sent, .. } = self.buffer[index];
             if sent.is_some() {
@@ -309,7 +325,7 @@ impl State {
     /// Sends a segment, with the time in the buffer added to its timestamp.
     fn send(&mut self, index: usize, now: Time, counters: &mut Counters, send: &mut impl FnMut(Packet)) {
         let each = &mut self.buffer[index];
-        counters.copies += u64::from(each.sent.is_some() || each.is_copied);
+        counters.copies += u64::from(each.was_sent());
         each.is_copied |= each.sent.is_some();
         each.sent = Some(now);
         let (mut packet, here) = (each.packet, now.since(each.arrived));
@@ -337,7 +353,7 @@ impl State {
     /// Empties the buffer; calls `send` for each segment that was never sent.
     pub(super) fn flush(&mut self, now: Time, mut send: impl FnMut(Packet)) {
         while let Some(each) = self.buffer.pop_front() {
-            if each.sent.is_none() && !each.is_copied {
+            if !each.was_sent() {
                 let mut packet = each.packet;
                 self.hide(&mut packet, now.since(each.arrived));
                 send(packet);

@@ -14,7 +14,7 @@
 //! local recovery. `min_timeout`: lower bound of the timeout, which is twice the smoothed round-trip time of
 //! the last hop and doubles with each consecutive timeout; 100 ms. `initial`: timeout before the first
 //! measurement, 500 ms. `attempts`: consecutive timeouts after which the base station stops repairing the
-//! connection; 10. `buffer`: segments per connection, 1024; arrivals at a full buffer are dropped.
+//! connection; 10. `buffer`: segments per connection, 1024; at a full buffer the latest data are dropped.
 //! `connections`: maximum connections with a buffer, 256; further ones are forwarded unchanged.
 //! **Differences from the paper.** Only its abstract and summaries were available: timeouts, number of
 //! attempts and buffer size are ours. The first duplicate ACK indicates a loss, since the last hop delivers
@@ -52,7 +52,7 @@ pub struct WtcpTimestamps {
     pub initial: Duration,
     /// Consecutive timeouts after which the base station stops repairing a connection.
     pub attempts: u32,
-    /// Buffer capacity per connection, in segments. Arrivals at a full buffer are dropped.
+    /// Buffer capacity per connection, in segments. At a full buffer the segment with the latest data is dropped.
     pub buffer: u32,
     /// Maximum number of connections with a buffer. Packets of further connections are forwarded unchanged.
     pub connections: u32,
