@@ -161,7 +161,7 @@ fn on_linux(
             Ok(String::new())
         }
         ("rules", _, Some(config)) => {
-            let rules = setup::rules_of(&config, 0, true).text();
+            let rules = setup::rules_of(&config, 0, true, false).text();
             let note = "# The running gateway has a secret seed in place of 0.\n";
             let diversions = setup::diversions_of(&config);
             let tunnel = TunnelRoutes::of(&config).map_or_else(String::new, |routes| routes.text());
@@ -172,6 +172,7 @@ fn on_linux(
             Err(wrong(format!("a gateway runs with the control socket {}; {remedy}", control.display())))
         }
         ("remove", _, Some(config)) => {
+            setup::check_unowned(&config)?;
             setup::routes_of(&config).remove()?;
             tunnel::remove_rules(&config)?;
             agents::remove_interfaces(&config)?;

@@ -72,7 +72,9 @@ counters! {
         refused,
         /// Flows whose server did not answer in time, left alone.
         passed_by_silence,
-        /// Flows that would have been helped, while only observing.
+        /// Flows left alone since clients get no answer from this host, as if its firewall dropped them.
+        passed_by_firewall,
+        /// Flows of the share that would have asked for help, while only observing.
         observed,
         /// Connections that the client gave up before it had an answer.
         abandoned,

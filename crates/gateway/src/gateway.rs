@@ -1,9 +1,11 @@
 //! The gateway: one thread that opens connections, and workers that carry their data.
 
 mod reload;
+mod succession;
+mod upkeep;
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
@@ -18,6 +20,7 @@ use crate::agents::{Agents, Refusal};
 use crate::arms::Arms;
 use crate::config::Config;
 use crate::counters::Counters;
+use crate::doors::{Doors, REPEATS};
 use crate::flow::{self, Flow};
 use crate::kernel::Marks;
 use crate::kernel::netlink::Netlink;
@@ -35,6 +38,7 @@ use crate::shaper::{Shaped, Shaper};
 use crate::split::Split;
 use crate::split::worker::Worker;
 use crate::tunnel::{Board, Tunnel};
+use upkeep::Upkeep;
 
 /// What the kernel keeps for the gateway, and a successor takes over.
 #[derive(Debug)]
@@ -78,6 +82,7 @@ pub(crate) struct Gateway {
     queue: Queue,
     listeners: Vec<Listener>,
     openings: Openings,
+    doors: Doors,
     workers: Vec<Worker>,
     /// `None` if no flow may have agents.
     agents: Option<Agents>,
@@ -96,6 +101,7 @@ pub(crate) struct Gateway {
     shaped: Shaped,
     observer: Option<Observer>,
     room: Room,
+    upkeep: Upkeep,
 }
 
 /// What the process has room for.
@@ -169,6 +175,7 @@ impl Gateway {
             queue,
             listeners,
             openings,
+            doors: Doors::default(),
             workers: Vec::new(),
             agents: None,
             tunnel: None,
@@ -184,6 +191,7 @@ impl Gateway {
             shaped,
             observer,
             room,
+            upkeep: Upkeep::new(),
             config,
         };
         // Without its predecessor, others rely on this one.
@@ -228,7 +236,11 @@ impl Gateway {
         for listener in &self.listeners {
             socket::configure(&listener.socket, listener.is_ipv4, &listener.side.tcp(&self.config))?;
         }
-        rules_of(&self.config, self.seed, self.observer.is_some()).install(&mut self.rules)
+        self.count_observed();
+        let is_observed = self.observer.is_some();
+        rules_of(&self.config, self.seed, is_observed, self.is_observing).install(&mut self.rules)?;
+        self.count_anew();
+        Ok(())
     }
 
     /// Works until it is told to end.
@@ -240,12 +252,12 @@ impl Gateway {
         let mut events: Vec<Event> = Vec::with_capacity(256);
         let mut buffer = vec![0; 1 << 16];
         loop {
-            let timeout = self.openings.next_deadline().map(|deadline| {
-                let wait = deadline.saturating_duration_since(Instant::now());
-                Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: i64::from(wait.subsec_nanos()) }
-            });
+            let next = self.upkeep.next;
+            let next = self.openings.next_deadline().map_or(next, |deadline| deadline.min(next));
+            let wait = next.saturating_duration_since(Instant::now());
+            let wait = Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: i64::from(wait.subsec_nanos()) };
             events.clear();
-            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
+            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), Some(&wait)) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -266,6 +278,7 @@ impl Gateway {
                 self.give_up(opening)?;
             }
             self.counters.opening.set(self.openings.len() as u64);
+            self.look(now);
         }
     }
 
@@ -303,10 +316,16 @@ impl Gateway {
         now: Instant,
     ) -> Option<Verdict> {
         let pass = Some(Verdict::Pass(mark));
+        let door = (self.side_of(interface), opening.flow.server.is_ipv4());
         match self.openings.find(&opening.flow) {
             // One such SYN is held already.
             Some((_, Stage::Connecting { .. })) => return Some(Verdict::Drop),
-            Some((_, Stage::Answering)) => return Some(Verdict::Pass(self.to_listener(mark))),
+            Some((number, Stage::Answering)) => {
+                if self.openings.repeated(number) == REPEATS {
+                    self.note_unheard(door, now);
+                }
+                return Some(Verdict::Pass(self.to_listener(mark)));
+            }
             None => self.counters.flows.one(),
         }
         let help = self.policy.help(opening);
@@ -358,9 +377,13 @@ impl Gateway {
                 self.counters.passed_by_limit.one();
                 return pass;
             }
+            Ok(()) if !self.doors.admits(door, now) => {
+                self.counters.passed_by_firewall.one();
+                return pass;
+            }
             Ok(()) => {}
         }
-        let tcp = self.side_of(interface).other().tcp(&self.config);
+        let tcp = door.0.other().tcp(&self.config);
         match socket::connect(client, server, self.marks.to_server(), &tcp) {
             Ok(socket) => {
                 let number = self.openings.add(opening.flow, socket, id, mark, now);
@@ -476,7 +499,9 @@ impl Gateway {
             let found = flow.ok().and_then(|flow| self.openings.find(&flow));
             // Without its other part, the connection is reset when it is dropped here.
             let Some((number, Stage::Answering)) = found else { continue };
+            let door = (listener.side, listener.is_ipv4);
             let Some(opening) = self.openings.remove(number) else { continue };
+            self.note_heard(door);
             if client.set_nonblocking(true).is_err() {
                 self.counters.failures.one();
                 continue;
@@ -510,73 +535,10 @@ impl Gateway {
         Ok(None)
     }
 
-    /// Completes what is being opened, and gives up everything that a successor needs.
-    fn bequeath(&mut self) -> io::Result<Inheritance> {
-        const PATIENCE: Duration = Duration::from_secs(1);
-        let end = Instant::now() + PATIENCE;
-        epoll::delete(&self.epoll, &self.queue)?;
-        let mut events: Vec<Event> = Vec::with_capacity(256);
-        while self.openings.len() > 0 && Instant::now() < end {
-            events.clear();
-            let wait = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
-            epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), Some(&wait))?;
-            for event in &events {
-                match event.data.u64() {
-                    QUEUE | COMMANDS => {}
-                    number if number < OPENINGS => self.accept((number - LISTENERS) as usize),
-                    number => self.connected(number, Instant::now())?,
-                }
-            }
-        }
-        while let Some(opening) = self.openings.pop() {
-            self.give_up(opening)?;
-        }
-        // The successor's have the same names. Flows that have agents go on without.
-        (self.agents, self.tunnel, self.shaper) = (None, None, None);
-        if let Some(observer) = self.observer.take() {
-            observer.end();
-        }
-        let listeners = self.listeners.iter().map(|listener| listener.socket.as_fd().try_clone_to_owned());
-        Ok(Inheritance {
-            rules: self.rules.as_fd().try_clone_to_owned()?,
-            queue: self.queue.as_fd().try_clone_to_owned()?,
-            listeners: listeners.collect::<io::Result<_>>()?,
-            seed: self.seed,
-        })
-    }
-
-    /// Goes on without a successor, whose settings may have come as far as the kernel.
-    fn resume(&mut self) -> io::Result<()> {
-        routes_of(&self.config).install()?;
-        let _ = epoll::delete(&self.epoll, &self.queue);
-        epoll::add(&self.epoll, &self.queue, EventData::new_u64(QUEUE), EventFlags::IN)?;
-        if self.observer.is_none() {
-            self.observer = observer_of(&self.config, self.is_observing, &self.evidence, &self.counters)?;
-        }
-        if self.agents.is_none() {
-            self.agents = self.agents_if_possible();
-        }
-        if self.tunnel.is_none() {
-            self.tunnel = self.new_tunnel()?;
-        }
-        if self.shaper.is_none() {
-            self.shaper = self.new_shaper()?;
-        }
-        self.configure()
-    }
-
     /// Removes the rules and the routes. Split connections end with the process.
     pub(crate) fn remove(mut self) -> io::Result<()> {
         (self.agents, self.tunnel, self.shaper) = (None, None, None);
         nftables::remove(&mut self.rules)?;
         routes_of(&self.config).remove()
-    }
-
-    /// Carries the established connections to their end, after a successor has taken over.
-    pub(crate) fn drain(self) -> io::Result<()> {
-        let Gateway { workers, rules, queue, listeners, .. } = self;
-        drop((rules, queue, listeners));
-        workers.iter().for_each(Worker::finish);
-        workers.into_iter().try_for_each(Worker::join)
     }
 }

@@ -26,6 +26,8 @@ mod control;
 #[cfg(target_os = "linux")]
 mod counters;
 #[cfg(target_os = "linux")]
+mod doors;
+#[cfg(target_os = "linux")]
 pub mod flow;
 #[cfg(target_os = "linux")]
 mod gateway;

@@ -5,11 +5,11 @@
 //!                         │ connect to the server, in the client's name
 //!                         ├─ it answers: the SYN goes to the listener, which answers the client ──> accept ──> worker
 //!                         ├─ it refuses, or cannot be reached: the SYN passes, so that the client gets that very answer
-//!                         └─ it is silent for too long: the SYN passes; so do others to that server, for a minute
+//!                         └─ it is silent for too long: the SYN passes; so do others to that port of the server, for a minute
 //! ```
 
 use std::collections::{HashMap, VecDeque};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ use crate::flow::Flow;
 /// How long a client may take to complete the handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
-/// How long a server that was silent is left alone, and how many of them are remembered.
+/// How long a server's port that was silent is left alone, and how many of them are remembered.
 const SILENCE: Duration = Duration::from_secs(60);
 const SILENT_SERVERS: usize = 4096;
 
@@ -30,6 +30,8 @@ pub(crate) struct Opening {
     pub(crate) stage: Stage,
     flow: Flow,
     deadline: Instant,
+    /// How often the client has asked again since the server answered.
+    repeats: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +59,7 @@ pub(crate) struct Openings {
     per_client: HashMap<IpAddr, u32>,
     /// In the order of time, for each stage: its deadlines have the same distance.
     deadlines: [VecDeque<(Instant, u64)>; 2],
-    silent: HashMap<IpAddr, Instant>,
+    silent: HashMap<SocketAddr, Instant>,
     next: u64,
     limit: usize,
     limit_per_client: u32,
@@ -97,7 +99,7 @@ impl Openings {
 
     /// Whether a flow may be opened at `now`.
     pub(crate) fn admit(&self, flow: &Flow, now: Instant) -> Result<(), Full> {
-        if self.silent.get(&flow.server.ip()).is_some_and(|until| now < *until) {
+        if self.silent.get(&flow.server).is_some_and(|until| now < *until) {
             return Err(Full::Silent);
         }
         let of_client = self.per_client.get(&flow.client.ip()).copied().unwrap_or(0);
@@ -113,7 +115,8 @@ impl Openings {
         self.next += 1;
         *self.per_client.entry(flow.client.ip()).or_default() += 1;
         self.numbers.insert(flow, number);
-        self.all.insert(number, Opening { server, stage: Stage::Connecting { held, mark }, flow, deadline });
+        let stage = Stage::Connecting { held, mark };
+        self.all.insert(number, Opening { server, stage, flow, deadline, repeats: 0 });
         self.deadlines[0].push_back((deadline, number));
         number
     }
@@ -129,6 +132,13 @@ impl Openings {
             opening.deadline = now + HANDSHAKE;
             self.deadlines[1].push_back((opening.deadline, number));
         }
+    }
+
+    /// Notes that the client has asked again though the server has answered; returns how often it has.
+    pub(crate) fn repeated(&mut self, number: u64) -> u32 {
+        let Some(opening) = self.all.get_mut(&number) else { return 0 };
+        opening.repeats += 1;
+        opening.repeats
     }
 
     pub(crate) fn remove(&mut self, number: u64) -> Option<Opening> {
@@ -159,7 +169,7 @@ impl Openings {
                 }
                 let opening = self.remove(number)?;
                 if stage == 0 {
-                    self.remember_silence(opening.flow.server.ip(), now);
+                    self.remember_silence(opening.flow.server, now);
                 }
                 return Some(opening);
             }
@@ -173,7 +183,7 @@ impl Openings {
         self.remove(number)
     }
 
-    fn remember_silence(&mut self, server: IpAddr, now: Instant) {
+    fn remember_silence(&mut self, server: SocketAddr, now: Instant) {
         if self.silent.len() >= SILENT_SERVERS {
             self.silent.retain(|_, until| now < *until);
         }
@@ -221,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_silent_server_is_left_alone_for_a_minute() {
+    fn a_silent_port_is_left_alone_for_a_minute() {
         let mut openings = Openings::new(0, 10, 10, Duration::from_secs(3));
         let now = Instant::now();
         let number = openings.add(flow(1, 1, 1), any_file(), 7, 9, now);
@@ -235,11 +245,24 @@ mod tests {
         assert!(openings.get(number).is_none());
         assert_eq!(openings.admit(&flow(2, 1, 5), over), Err(Full::Silent));
         assert_eq!(openings.admit(&flow(2, 2, 5), over), Ok(()), "it has answered");
+        let other_port = Flow { server: ([10, 0, 1, 1], 443).into(), ..flow(2, 1, 5) };
+        assert_eq!(openings.admit(&other_port, over), Ok(()), "a firewall may drop what is for one port");
         assert_eq!(openings.admit(&flow(2, 1, 5), over + SILENCE), Ok(()));
         assert!(openings.expire(over).is_none());
         let expired = openings.expire(now + Duration::from_secs(11)).expect("the other");
         assert_eq!((expired.stage, openings.len()), (Stage::Answering, 0));
         assert_eq!(openings.admit(&flow(2, 2, 5), over), Ok(()), "a client is no reason");
+    }
+
+    #[test]
+    fn the_memory_of_silence_is_bounded() {
+        let (mut openings, now) = (Openings::new(0, 10, 10, Duration::from_secs(3)), Instant::now());
+        for port in 0..SILENT_SERVERS as u16 + 100 {
+            openings.remember_silence(([10, 0, 1, 1], port).into(), now);
+        }
+        assert_eq!(openings.silent.len(), SILENT_SERVERS);
+        openings.remember_silence(([10, 0, 1, 2], 80).into(), now + SILENCE);
+        assert_eq!(openings.silent.len(), 1, "what is over makes room");
     }
 
     /// Random openings in virtual time, beside a model of them. Each named event must have happened.

@@ -5,6 +5,7 @@ use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use nix::sys::socket::SockProtocol;
 use serde_json::json;
 
 use crate::agents;
@@ -12,14 +13,16 @@ use crate::config::{Config, Tcp};
 use crate::counters::Counters;
 use crate::kernel::Marks;
 use crate::kernel::log::Log;
-use crate::kernel::nftables::{Parameters, Rules};
+use crate::kernel::netlink::Netlink;
+use crate::kernel::nftables::{self, Parameters, Rules};
+use crate::kernel::queue::Queue;
 use crate::kernel::routes::Routes;
 use crate::kernel::socket;
 use crate::log;
 use crate::observe::{Observer, Shared};
 
 /// The side of the gateway at which a host is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Side {
     /// Before the radio.
     Wired,
@@ -81,14 +84,16 @@ pub(crate) fn observer_of(
     }
 }
 
-/// The rules of a file; those by which flows are observed only with `is_observed`, if they are to be.
-pub(crate) fn rules_of(config: &Config, seed: u32, is_observed: bool) -> Rules {
+/// The rules of a file; those by which flows are observed only with `is_observed`, if they are to be. With `is_observing`, no
+/// flow is held, so that those of both arms open alike.
+pub(crate) fn rules_of(config: &Config, seed: u32, is_observed: bool, is_observing: bool) -> Rules {
     let Config { gateway, .. } = config;
     let (bumps, radios) = (agents::bumps(config), config.radios());
     Rules::new(&Parameters {
         radio: &radios,
         marks: Marks::new(gateway.mark_bit),
         number: gateway.number,
+        holds: !is_observing,
         ports: Side::BOTH.map(|side| side.port(config)),
         // With a tunnel, both gateways must know the arm of a flow.
         unhelped: if config.tunnel.is_some() { 0 } else { gateway.unhelped_permille() },
@@ -110,6 +115,25 @@ pub(crate) fn diversions_of(config: &Config) -> String {
 /// The routes of a file.
 pub(crate) fn routes_of(config: &Config) -> Routes {
     Routes { marks: Marks::new(config.gateway.mark_bit), table: config.gateway.number }
+}
+
+/// Checks that no process has the packet filter's rules, or the queue of a file: not all gateways have its control socket.
+///
+/// # Errors
+/// If one has.
+pub(crate) fn check_unowned(config: &Config) -> io::Result<()> {
+    let owned = nftables::claim(&mut Netlink::open(SockProtocol::NetlinkNetFilter)?)
+        .and_then(|()| Queue::open(config.gateway.number, 1).map(drop));
+    match owned {
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ResourceBusy) =>
+        {
+            let remedy = "stop it, which removes all by itself";
+            Err(io::Error::new(error.kind(), format!("a gateway runs ({error}); {remedy}")))
+        }
+        // A kernel that lacks something runs none.
+        _ => Ok(()),
+    }
 }
 
 /// A listener for each side and version of IP; for IPv4 alone, if the kernel has no other.
@@ -145,4 +169,23 @@ pub(crate) fn random_seed() -> io::Result<u32> {
     let mut bytes = [0; 4];
     rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty())?;
     Ok(u32::from_ne_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn observation_holds_no_flow_of_either_arm() {
+        let text = "[gateway]\nradio = [\"radio0\"]\nunhelped = 0.5";
+        let config = Config::parse(text, "gateway.toml").unwrap_or_else(|error| panic!("{error}"));
+        let rules = |is_observing| rules_of(&config, 7, true, is_observing).text();
+        let lines = |text: String| text.lines().map(str::to_owned).collect::<Vec<_>>();
+        let (helping, observing) = (lines(rules(false)), lines(rules(true)));
+        let differing: Vec<_> = helping.iter().zip(&observing).filter(|(one, other)| one != other).collect();
+        assert_eq!(helping.len(), observing.len());
+        let [(held, passed)] = differing[..] else { panic!("{differing:?}") };
+        assert!(held.contains("queue flags") && passed.trim() == "counter accept", "{held} {passed}");
+        assert!(!observing.iter().any(|line| line.contains("queue flags")));
+    }
 }

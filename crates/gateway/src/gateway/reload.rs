@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::Gateway;
 use crate::arms::{self, Arms};
 use crate::config::Config;
+use crate::doors::Doors;
 use crate::policy::Policy;
 use crate::setup::observer_of;
 
@@ -35,6 +36,7 @@ impl Gateway {
             return Err(error);
         }
         self.policy = Policy::new(&self.config);
+        self.doors = Doors::default();
         if let Some(observer) = &self.observer {
             observer.reload(&self.config);
         }

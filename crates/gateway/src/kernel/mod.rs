@@ -10,7 +10,7 @@ pub(crate) mod qdisc;
 pub(crate) mod queue;
 pub(crate) mod routes;
 pub(crate) mod socket;
-mod statements;
+pub(crate) mod statements;
 pub(crate) mod tunnel_routes;
 
 /// The values of the three bits of packet marks that the gateway uses.

@@ -113,6 +113,8 @@ pub(crate) struct Parameters<'a> {
     pub(crate) marks: Marks,
     /// The number of the queue, and of the log of observed flows.
     pub(crate) number: u16,
+    /// Whether the first packets of flows are held in the queue.
+    pub(crate) holds: bool,
     /// The ports of the listeners: for clients before the radio, and for those behind it.
     pub(crate) ports: [u16; 2],
     /// The share of flows that is left alone, in thousandths.
@@ -125,7 +127,8 @@ pub(crate) struct Parameters<'a> {
     pub(crate) bumps: &'a [String],
 }
 
-/// The names of counted rules.
+/// The names of counted rules: of the share that is left alone, and of the flows that ask for help, which wait in the queue
+/// unless the gateway only observes.
 pub(crate) const UNHELPED: &str = "unhelped";
 pub(crate) const QUEUED: &str = "queued";
 
@@ -149,7 +152,7 @@ fn diversion_table(radio: usize) -> String {
 
 impl Rules {
     pub(crate) fn new(parameters: &Parameters<'_>) -> Rules {
-        let Parameters { radio, marks, number, ports: [wired_port, radio_port], .. } = *parameters;
+        let Parameters { radio, marks, number, holds, ports: [wired_port, radio_port], .. } = *parameters;
         let Parameters { unhelped, seed, observed, bumps, .. } = *parameters;
         let mask = marks.mask();
         let set_local = || SetMark { mask, value: marks.local() };
@@ -190,7 +193,8 @@ impl Rules {
         if observed > 0 {
             select.push(log(HELPED_SYN, true, Vec::new()));
         }
-        select.push(Rule { name: QUEUED, statements: vec![Count, Queue(number)] });
+        let verdict = if holds { Queue(number) } else { Accept };
+        select.push(Rule { name: QUEUED, statements: vec![Count, verdict] });
 
         let mut late: Vec<Rule> = radio
             .iter()
@@ -443,6 +447,15 @@ fn divert_at_once(
 pub(crate) fn claim_diversion(owner: &mut Netlink, radio: usize) -> io::Result<()> {
     let rules = Rules { family: NETDEV, table: diversion_table(radio), sets: Vec::new(), chains: Vec::new() };
     rules.install(owner)
+}
+
+/// Checks that no other process has the gateway's rules.
+///
+/// # Errors
+/// If one has, or the kernel has no packet filter.
+pub(crate) fn claim(owner: &mut Netlink) -> io::Result<()> {
+    let table = TABLE.to_owned();
+    Rules { family: INET, table, sets: Vec::new(), chains: Vec::new() }.install(owner)
 }
 
 /// Checks that the kernel has what a diversion at `device` needs: installs one that diverts nothing, and removes it.

@@ -30,8 +30,9 @@ pub(crate) struct Routes {
 }
 
 impl Routes {
-    /// Adds them. Those that are there already stay. Without IPv6 in the kernel, those of IPv4 suffice.
-    pub(crate) fn install(self) -> io::Result<()> {
+    /// Adds them, and returns whether any was missing. Without IPv6 in the kernel, those of IPv4 suffice.
+    pub(crate) fn install(self) -> io::Result<bool> {
+        let mut was_missing = false;
         let mut netlink = Netlink::open(SockProtocol::NetlinkRoute)?;
         for family in FAMILIES {
             for message in [self.rule(NEW_RULE, family), self.route(NEW_ROUTE, family)] {
@@ -39,11 +40,11 @@ impl Routes {
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                     Err(_) if family != FAMILIES[0] => {}
                     Err(error) => return Err(io::Error::new(error.kind(), format!("routes: {error}"))),
-                    Ok(()) => {}
+                    Ok(()) => was_missing = true,
                 }
             }
         }
-        Ok(())
+        Ok(was_missing)
     }
 
     /// Removes them, as far as they are there.

@@ -74,7 +74,7 @@ use Statement::{
 /// The bytes of a packet that are logged: those of the headers.
 const HEADERS: u32 = 128;
 
-pub(super) fn text_of(statements: &[Statement]) -> String {
+pub(crate) fn text_of(statements: &[Statement]) -> String {
     statements.iter().map(Statement::text).collect::<Vec<_>>().join(" ")
 }
 

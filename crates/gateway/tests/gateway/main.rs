@@ -6,6 +6,8 @@ mod acknowledgements;
 mod agents;
 mod files;
 #[cfg(target_os = "linux")]
+mod hindrances;
+#[cfg(target_os = "linux")]
 mod hosts;
 #[cfg(target_os = "linux")]
 mod observation;

@@ -207,6 +207,30 @@ fn flows_of_which_reports_were_lost_are_left_out() {
     assert!(gateway.count("unreported") > 0);
 }
 
+/// Neither arm waits for the gateway's process, which stands still here.
+#[test]
+fn observation_holds_nothing() {
+    let Some(network) = Network::of("observation::observation_holds_nothing") else { return };
+    let gateway = network.start_with("unhelped = 0.5", &["--observe"]);
+    let _servers = network.server.run(|| echo(SERVER, 7000));
+    let process = Pid::from_raw(gateway.child.id() as i32);
+    kill(process, Signal::SIGSTOP).expect("it runs");
+    exchange(&network.client, SERVER, 10, 100);
+    kill(process, Signal::SIGCONT).expect("it runs");
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let (status, watched) = (gateway.status(), gateway.count("watched"));
+        let [flows, observed] = ["flows", "observed"].map(|counter| gateway.count(counter));
+        let unhelped = status["unhelped_flows"].as_u64().expect("a count");
+        // The kernel has counted either arm, and the observer seen both.
+        if (observed + unhelped, flows, watched) == (20, observed, 20) {
+            break;
+        }
+        assert!(Instant::now() < end, "{status:#}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
 #[test]
 fn a_reload_can_begin_to_observe() {
     let Some(network) = Network::of("observation::a_reload_can_begin_to_observe") else { return };

@@ -1,0 +1,107 @@
+//! What others do to the host of a gateway: firewalls, and the removal of what it has installed.
+
+use std::net::TcpStream;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::hosts::{Network, PATIENCE, SERVER, address, connect, echo, ip, nft, talk};
+
+/// The rules of routing of this host.
+fn rules() -> String {
+    let output = Command::new("ip").arg("rule").output().expect("ip runs");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn a_firewall_that_drops_the_clients_of_splits_is_noticed() {
+    let Some(network) = Network::of("hindrances::a_firewall_that_drops_the_clients_of_splits_is_noticed")
+    else {
+        return;
+    };
+    let firewall = "table inet firewall {\n chain input {\n type filter hook input priority 0; policy drop\n \
+                    ct state established,related accept\n }\n}\n";
+    if !nft(firewall) {
+        return;
+    }
+    let mut gateway = network.start("unhelped = 0");
+    let _servers = network.server.run(|| echo(SERVER, 7000));
+    // Three clients ask again without an answer; later ones have theirs from the server.
+    network.client.run(|| {
+        for _ in 0..3 {
+            thread::spawn(|| connect(SERVER[0], 7000));
+        }
+    });
+    gateway.expect("opening", 3);
+    network.client.run(|| {
+        let end = Instant::now() + PATIENCE;
+        let soon = Duration::from_millis(300);
+        while TcpStream::connect_timeout(&address(SERVER[0], 7000), soon).is_err() {
+            assert!(Instant::now() < end, "clients are cut off");
+        }
+    });
+    assert!(gateway.count("passed_by_firewall") > 0);
+    assert_eq!(gateway.count("split"), 0);
+    // As the log says.
+    nft("insert rule inet firewall input meta mark & 0x07000000 == 0x01000000 accept\n");
+    gateway.reload().expect("the same file");
+    network.client.run(|| talk(SERVER[0], 1000));
+    assert!(gateway.count("split") > 0);
+    kill(Pid::from_raw(gateway.child.id() as i32), Signal::SIGTERM).expect("it runs");
+    let log = gateway.wait();
+    let expected = "nft insert rule inet filter input 'meta mark & 0x07000000 == 0x01000000 accept'";
+    assert!(log.contains("clients get no answer") && log.contains(expected), "{log}");
+}
+
+#[test]
+fn a_rule_of_routing_that_is_removed_is_put_back() {
+    let Some(network) = Network::of("hindrances::a_rule_of_routing_that_is_removed_is_put_back") else {
+        return;
+    };
+    let mut gateway = network.start("unhelped = 0");
+    let installed = rules();
+    ip("rule del priority 100");
+    assert_ne!(rules(), installed);
+    let end = Instant::now() + PATIENCE;
+    while rules() != installed {
+        assert!(Instant::now() < end, "{}", rules());
+        thread::sleep(Duration::from_millis(20));
+    }
+    kill(Pid::from_raw(gateway.child.id() as i32), Signal::SIGTERM).expect("it runs");
+    let log = gateway.wait();
+    assert_eq!(log.matches("routes were put back").count(), 1, "{log}");
+    assert_ne!(rules(), installed, "it removes its own at its end");
+}
+
+/// Of a gateway with another control socket.
+#[test]
+fn what_a_running_gateway_has_is_not_removed() {
+    let Some(network) = Network::of("hindrances::what_a_running_gateway_has_is_not_removed") else { return };
+    let gateway = network.start("unhelped = 0");
+    let installed = rules();
+    let other = network.directory().join("other.toml");
+    // The same number, and another.
+    for keys in ["", "number = 9400\nport = 9500\n"] {
+        let control = network.directory().join("other");
+        std::fs::write(&other, format!("[gateway]\nradio = [\"radio0\"]\ncontrol = {control:?}\n{keys}"))
+            .expect("a file");
+        let mut remove = Command::new(env!("CARGO_BIN_EXE_lasthop-gateway"));
+        let output = remove.arg("remove").arg(&other).output().expect("it runs");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && message.contains("a gateway runs"), "{message}");
+        assert_eq!(rules(), installed);
+    }
+    let _servers = network.server.run(|| echo(SERVER, 7000));
+    network.client.run(|| talk(SERVER[0], 1000));
+    assert_eq!(gateway.count("split"), 1);
+    // Killed, it leaves them, and they can be removed.
+    drop(gateway);
+    assert_eq!(rules(), installed);
+    let mut remove = Command::new(env!("CARGO_BIN_EXE_lasthop-gateway"));
+    let file = network.write("unhelped = 0");
+    assert!(remove.arg("remove").arg(&file).status().expect("it runs").success());
+    assert_ne!(rules(), installed);
+}
