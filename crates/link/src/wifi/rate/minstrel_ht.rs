@@ -1,20 +1,24 @@
 //! Minstrel-HT as Linux has it since 5.12.
 //!
 //! *What it does.* Every 50 ms it averages the success of each rate by a filter with two poles, and chooses the four with the highest
-//! throughput and the most reliable one. A PPDU is tried at the best, the second and the reliable rate, the last two with RTS and CTS. Every 20 ms at most,
-//! a PPDU probes another rate: in turn a little faster, any faster, and, once in six, a slower one.
+//! throughput and the most reliable one. A PPDU is tried at the first three of these and at the reliable rate, all but the first with RTS and CTS. Every 20 ms at
+//! most, a single MPDU probes another rate: in turn a little faster, any faster, and, once in six, a slower one.
 //!
-//! *Source.* Linux 6.18, `net/mac80211/rc80211_minstrel_ht.c`.
+//! *Source.* Linux 6.18, `net/mac80211/rc80211_minstrel_ht.c`; drivers do not aggregate probes (`ath_lookup_rate` of ath9k, `mt76_txq_send_burst` of mt76).
 
 use lasthop_base::{Duration, Stream, Time};
 
-use super::minstrel::{Entry, Table, share};
+use super::minstrel::{Entry, Rules, Table, share};
 use super::{Parameters, RateControl, Selection};
 use crate::wifi::noise::NoiseErrors;
 use crate::wifi::phy::{PpduFormat, Rate};
 
 pub(super) const SUMMARY: &str =
     "Minstrel-HT as Linux has it since 5.12: a filter of the success at each rate, and probes every 20 ms.";
+
+/// Chains of four rates, as many as drivers take at most.
+pub(super) const RULES: Rules =
+    Rules { stages: 3, probes_alone: true, dies: |attempts, successes| successes < attempts / 4 };
 
 const UPDATE_INTERVAL: Duration = Duration::from_millis(50);
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(20);
@@ -71,7 +75,7 @@ struct Control {
 
 impl Control {
     fn new(format: PpduFormat, streams: u8, mut random: Stream) -> Control {
-        let table = Table::new(format, streams);
+        let table = Table::new(format, streams, RULES);
         let orders = table.random_orders(COLUMNS, &mut random);
         let places = vec![0; orders.len()];
         let mut control = Control {

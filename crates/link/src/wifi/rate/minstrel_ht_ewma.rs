@@ -2,20 +2,28 @@
 //!
 //! *What it does.* As its [successor](super::minstrel_ht), but it averages the success of each rate by an exponentially weighted moving average, in
 //! which the past weighs 75 %, takes a rate for useless until it was tried, and probes one rate of a random order after every 16 PPDUs and two for each MPDU of the
-//! average PPDU. Slower rates than those in use are probed only if they were not for 20 updates.
+//! average PPDU. Slower rates than those in use are probed only if they were not for 20 updates. A chain has one rate less, a probe is aggregated, and a number of streams
+//! dies below 20 % instead of 25.
 //!
 //! *Source.* `net/mac80211/rc80211_minstrel_ht.c` before its average was a filter of two poles, and before probes had classes. That counts packets between probes, ns-3 PPDUs,
 //! and so do we.
 
 use lasthop_base::{Duration, Stream, Time};
 
-use super::minstrel::{Entry, Table, share};
+use super::minstrel::{Entry, Rules, Table, share};
 use super::{Parameters, RateControl, Selection};
 use crate::wifi::noise::NoiseErrors;
 use crate::wifi::phy::{PpduFormat, Rate};
 
 pub(super) const SUMMARY: &str =
     "Minstrel-HT with the moving average that earlier Linux had, and that ns-3 has.";
+
+/// Chains of three rates, and probes as ns-3 sends them.
+pub(super) const RULES: Rules = Rules {
+    stages: 2,
+    probes_alone: false,
+    dies: |attempts, successes| share(successes, attempts) < share(20, 100),
+};
 
 const UPDATE_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -58,7 +66,7 @@ struct Control {
 
 impl Control {
     fn new(format: PpduFormat, streams: u8, mut random: Stream) -> Control {
-        let table = Table::new(format, streams);
+        let table = Table::new(format, streams, RULES);
         let orders = table.random_orders(COLUMNS, &mut random);
         let places = vec![0; orders.len()];
         // More probes at first, without a wait.
