@@ -72,7 +72,7 @@ pub struct Wifi {
     pub retry_limit: RetryLimit,
     /// Whether a sender that misses a Block Ack requests it, before it sends the MPDUs again.
     pub requests_block_ack: bool,
-    /// Whether each PPDU is preceded by RTS and CTS.
+    /// Whether RTS and CTS precede each PPDU, or the first for a receiver in a TXOP.
     pub rts: bool,
     /// Whether stations that hear a collision wait for EIFS. Otherwise they detect no frame in it.
     pub eifs: bool,

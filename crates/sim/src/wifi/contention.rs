@@ -4,21 +4,26 @@ use std::collections::VecDeque;
 
 use lasthop_base::{Duration, Stream, Time};
 use lasthop_link::wifi::{Access, SIFS, SLOT};
-use lasthop_link::wlan::Cw;
+use lasthop_link::wlan::{Cw, RetryLimit};
 
 /// The EDCA function of a contender for one category.
 pub(super) struct Function {
     /// SIFS and the idle slots before the backoff.
     aifs: Duration,
     cw: Cw,
+    retry_limit: RetryLimit,
     /// The time that it may send for; zero for one PPDU.
     pub(super) txop: Duration,
     window: u32,
+    /// Failed accesses in a row.
+    failures: u32,
     slots: u32,
     /// The backoff slots start no earlier.
     start: Time,
     /// The agreements with frames, in the order of service.
     pub(super) ready: VecDeque<usize>,
+    /// The agreements whose receivers answered an RTS in the TXOP.
+    pub(super) protected: Vec<usize>,
 }
 
 /// Contention state common to the functions of the access point, of a station or of a neighbouring BSS.
@@ -35,15 +40,18 @@ impl Contender {
 }
 
 impl Function {
-    pub(super) fn new(access: &Access) -> Function {
+    pub(super) fn new(access: &Access, retry_limit: RetryLimit) -> Function {
         Function {
             aifs: SIFS + SLOT * u64::from(access.aifsn),
             cw: access.cw,
+            retry_limit,
             txop: access.txop,
             window: access.cw.min,
+            failures: 0,
             slots: 0,
             start: Time::ZERO,
             ready: VecDeque::new(),
+            protected: Vec::new(),
         }
     }
 
@@ -101,13 +109,19 @@ impl Function {
 
     /// An access ended at `now`.
     pub(super) fn succeed(&mut self, now: Time, backoff: &mut Stream) {
-        self.window = self.cw.min;
+        (self.window, self.failures) = (self.cw.min, 0);
+        self.protected.clear();
         self.draw(now, backoff);
     }
 
-    /// An access failed, which is known at `now`.
+    /// An access failed, which is known at `now`. At the retry limit the window begins anew (IEEE 802.11-2020, section 10.23.2.2).
     pub(super) fn fail(&mut self, now: Time, backoff: &mut Stream) {
+        self.protected.clear();
+        self.failures = self.failures.saturating_add(1);
         self.window = self.cw.after_failure(self.window);
+        if self.retry_limit.is_reached(self.failures) {
+            (self.window, self.failures) = (self.cw.min, 0);
+        }
         self.draw(now, backoff);
     }
 }

@@ -166,6 +166,7 @@ impl WifiBss {
         if let Some([rts, cts]) = ppdu.protection {
             self.stats.control_time += rts + cts;
             self.stats.gap_time += SIFS * 2;
+            self.functions[ppdu.function].protected.push(ppdu.agreement);
         }
         let first_bit = start + ppdu.lead();
         let until = first_bit + ppdu.duration;

@@ -219,7 +219,9 @@ impl WifiBss {
         });
         let functions = contenders.iter().flat_map(|_| Category::ALL);
         let mut bss = WifiBss {
-            functions: functions.map(|category| Function::new(config.edca.access(category))).collect(),
+            functions: functions
+                .map(|category| Function::new(config.edca.access(category), config.retry_limit))
+                .collect(),
             used: Vec::new(),
             ppdus: contenders.iter().map(|_| Ppdu::default()).collect(),
             senders: Vec::with_capacity(contenders.len()),

@@ -154,7 +154,8 @@ impl WifiBss {
         let ppdu = &mut self.ppdus[function / CATEGORIES];
         let selection = self.peers[station].rates[usize::from(up)].select(now);
         let (format, control) = (self.config.format, ControlRate::of(selection.rate));
-        let needs_protection = self.config.rts || selection.rts;
+        let is_protected = self.functions[function].protected.contains(&index);
+        let needs_protection = (self.config.rts || selection.rts) && !is_protected;
         *ppdu = Ppdu {
             function,
             agreement: index,

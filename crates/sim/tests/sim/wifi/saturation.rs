@@ -59,6 +59,31 @@ fn one_station_has_the_goodput_of_its_cycle() {
     assert!((found / expected - 1.0).abs() < 0.005, "{found} for {expected}");
 }
 
+/// A station that answers nothing: attempts of 228 µs, a timeout, AIFS and a backoff each, of windows that double up to the retry limit
+/// and then begin anew.
+#[test]
+fn the_window_begins_anew_at_the_retry_limit() {
+    for (limit, seconds) in [(4, 5), (7, 10)] {
+        let loss = MpduLoss { down: Probability::new(1.0).unwrap(), ..MpduLoss::default() };
+        let config = WifiConfig {
+            ampdu: lasthop_base::Bytes::ZERO,
+            retry_limit: RetryLimit::at_most(limit),
+            ..ht20()
+        };
+        let radio = StationRadio { loss, ..mcs7() };
+        let mut bench = Bench::new(config, 1, stations(1, 1, radio, AboveMac::default()));
+        for _ in 0..seconds * 500 {
+            bench.send(bench.now, Port::WIRED, packet(0, host(0), 1498));
+            bench.log.clear();
+            bench.until(bench.now + Duration::from_millis(2));
+        }
+        let windows: u32 = (0..limit).map(|failures| (16 << failures) - 1).sum();
+        let expected = 1e6 / (228.0 + 45.0 + 43.0 + 4.5 * f64::from(windows) / f64::from(limit));
+        let found = bench.bss.station(0).down.packets.attempts as f64 / seconds as f64;
+        assert!((found / expected - 1.0).abs() < 0.03, "limit {limit}: {found} for {expected}");
+    }
+}
+
 /// The collision probability of n stations that always have packets, by Bianchi's fixed point for a window from 16 to 1024 slots.
 fn bianchi(stations: i32) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);

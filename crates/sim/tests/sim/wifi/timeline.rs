@@ -134,6 +134,25 @@ fn voice_goes_first() {
     assert_eq!(micros(bench.bss.stats().control_time), 2.0 * 28.0 + 52.0 + 2.0 * 32.0);
 }
 
+/// RTS and CTS of 28 µs each, and the SIFS behind them, precede the first PPDU of a TXOP; those of the next TXOP precede its own.
+#[test]
+fn a_receiver_is_protected_once_in_a_txop() {
+    let mut bench = bench(WifiConfig { rts: true, ..ht20() }, &[]);
+    for (first, at) in [(0, 1000), (10, 5000)] {
+        for number in first..first + 3 {
+            bench.send(us(at), Port::WIRED, marked(packet(number, host(0), 200), 46));
+        }
+    }
+    bench.finish();
+    let found: Vec<f64> = bench.deliveries().iter().map(|delivery| delivery.0).collect();
+    // 238 B take 8 symbols, then SIFS, an Ack of 28 µs and SIFS. The first slot boundary of voice after 1000 µs is at 34 + 108 * 9.
+    let (alone, lead) = (36.0 + 8.0 * 4.0, 2.0 * (28.0 + 16.0));
+    assert_eq!(found[0], 1006.0 + lead + alone);
+    let each = 16.0 + 28.0 + 16.0 + alone;
+    assert_eq!([found[1] - found[0], found[2] - found[1], found[5] - found[4]], [each; 3]);
+    assert_eq!(micros(bench.bss.stats().control_time), 2.0 * (2.0 * 28.0 + 3.0 * 28.0 + 52.0));
+}
+
 /// A category that gives way to a later one of its contender draws a backoff from the doubled window, all of whose slots come after
 /// that one's access.
 #[test]
