@@ -228,7 +228,8 @@ impl PpduFormat {
         BitRate::from_bps(bps).expect("rates are positive")
     }
 
-    /// The preambles and signal fields of a PPDU. HE-LTFs last 8 µs.
+    /// The preambles and signal fields of a PPDU. HE-LTFs last 8 µs, as in ns-3, or 16 with the guard interval of 3200 ns, which needs long ones (IEEE
+    /// 802.11ax-2021, table 27-1).
     pub fn preamble(&self, streams: u8) -> Duration {
         let training = match streams {
             1 => 1,
@@ -238,6 +239,7 @@ impl PpduFormat {
         Duration::from_micros(match self.standard {
             Standard::N => 32 + 4 * training,
             Standard::Ac => 36 + 4 * training,
+            Standard::Ax if self.guard_interval == GuardInterval::Ns3200 => 36 + 16 * training,
             Standard::Ax => 36 + 8 * training,
         })
     }
@@ -372,6 +374,16 @@ mod tests {
             let capacity = format.capacity(rate, us(expected));
             assert!(psdu <= capacity && format.air_time(rate, capacity) == us(expected), "{rate}");
         }
+    }
+
+    /// By hand: a legacy preamble, RL-SIG, HE-SIG-A and HE-STF of 36 µs; one, two or four fields of 12.8 µs and the guard interval.
+    #[test]
+    fn training_fields_are_long_with_the_longest_guard_interval() {
+        let format = PpduFormat { guard_interval: GuardInterval::Ns3200, ..HE80 };
+        assert_eq!(
+            [1, 2, 3].map(|streams| format.preamble(streams)),
+            [52, 68, 100].map(Duration::from_micros)
+        );
     }
 
     #[test]
