@@ -43,7 +43,7 @@ pub(crate) fn complaint(
             let path = key_of(problem, path, culprit);
             at(&path, &format!("found \"{word}\", {}", alternatives(word, known.iter().copied())))
         }
-        Problem::NoAlternative => at(path, &choice(culprit, path)),
+        Problem::NoAlternative { known } => at(path, &choice(culprit, path, known)),
         Problem::Alone => {
             let name = culprit.and_then(Kind::as_text).unwrap_or_default();
             let table = dotted(&[path, &[name.to_owned()]].concat());
@@ -103,17 +103,18 @@ pub fn alternatives<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str
     format!("expected {list}{}", near.unwrap_or_default())
 }
 
-/// The message for a `culprit` that should name one of several alternatives.
-fn choice(culprit: Option<&Kind>, path: &[String]) -> String {
+/// The message for a `culprit` that should name one of the `known` alternatives.
+fn choice(culprit: Option<&Kind>, path: &[String], known: &[&str]) -> String {
     match culprit {
         Some(Kind::Table(table)) if !table.is_empty() => {
             let keys: Vec<String> = table.keys().map(|key| format!("\"{key}\"")).collect();
             format!("found {}, expected only one of them", keys.join(" and "))
         }
-        found => {
-            let found = found.map_or("nothing", Kind::what);
+        Some(Kind::Table(_)) | None => {
+            let found = culprit.map_or("nothing", Kind::what);
             format!("found {found} that names no alternative, expected a table [{}.NAME]", dotted(path))
         }
+        Some(found) => format!("found {}, {}", found.what(), alternatives("", known.iter().copied())),
     }
 }
 

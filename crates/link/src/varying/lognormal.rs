@@ -34,7 +34,7 @@ macro_rules! lognormal {
             /// Time in which the correlation falls to 1/e; `"0 s"` for independent steps.
             #[serde(default = "default_correlation")]
             pub correlation: Duration,
-            /// Length of a slot.
+            /// Length of a slot. It changes nothing without `slot_sigma`.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub slot: Option<Duration>,
             /// Standard deviation of the logarithm of the slot level, 0 to 5.

@@ -183,7 +183,9 @@ pub(crate) enum Problem {
     /// A word names one of several tables, and its parameters are missing.
     Alone,
     /// A value that names none of several tables, or a table that names none or several.
-    NoAlternative,
+    NoAlternative {
+        known: &'static [&'static str],
+    },
     /// Another type or value than expected.
     Unexpected {
         found: String,
@@ -386,13 +388,13 @@ impl<'de> Deserializer<'de> for &'de Node {
     fn deserialize_enum<V: Visitor<'de>>(
         self,
         _name: &'static str,
-        _variants: &'static [&'static str],
+        known: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ReadError> {
         let presented = match &self.kind {
             Kind::Text(text) => visitor.visit_enum(StrDeserializer::new(text)),
             Kind::Table(table) if table.len() == 1 => visitor.visit_enum(Choice { table }),
-            _ => Err(ReadError::new(Problem::NoAlternative)),
+            _ => Err(ReadError::new(Problem::NoAlternative { known })),
         };
         presented.map_err(|error| error.or_at(&self.mark))
     }

@@ -488,6 +488,13 @@ fn invalid_wifi_is_reported() {
     let mut told = String::new();
     for (what, from, to) in [
         ("an unknown standard", "\"802.11ac\"", "\"802.11be\""),
+        ("a width without its unit", "\"802.11ac\"", "\"802.11ac\"\nwidth = 80"),
+        ("segments that no MSDU holds", "[wifi]", "[tcp]\npacket_size = \"4000 B\"\n[wifi]"),
+        (
+            "datagrams that no MSDU holds",
+            "[wifi]",
+            "[traffic.big]\nfrom = \"server\"\nto = \"MH1\"\npacket_size = \"2297 B\"\nlaw.constant.rate = \"1 Mbps\"\n[wifi]",
+        ),
         ("a width of another standard", "\"802.11ac\"", "\"802.11n\"\nwidth = \"80 MHz\""),
         (
             "a guard interval of another standard",

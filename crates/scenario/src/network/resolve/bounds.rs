@@ -9,10 +9,10 @@ use lasthop_link::queue::Queue;
 use lasthop_link::varying::{Delay, Rate};
 use lasthop_proto::scheme::LinkEnd;
 use lasthop_proto::traffic::{Config, Pattern};
-use lasthop_proto::{arq, tcp};
+use lasthop_proto::{arq, quic, tcp};
 
 use super::Resolver;
-use crate::network::{BssKind, LastHop, Network, NetworkLink, StationConfig, Workload};
+use crate::network::{BssKind, Flow, LastHop, Network, NetworkLink, StationConfig, Workload};
 use crate::schema::{Radio, Traffic, Wired};
 
 /// About three years.
@@ -48,6 +48,9 @@ const MAX_SEGMENTS: u32 = 1 << 20;
 
 /// The maximum size of an IP packet.
 const MAX_PACKET: Bytes = Bytes(65_535);
+
+/// The largest packet of an MSDU of 2304 B (IEEE 802.11-2020, table 9-25), of which LLC takes 8.
+const MAX_MSDU_PACKET: Bytes = Bytes(2_296);
 
 /// Components of an engine; one id is reserved.
 const MAX_COMPONENTS: usize = 65_535;
@@ -179,6 +182,7 @@ impl Resolver<'_> {
         self.check_windows();
         let largest_packet = self.largest_packet();
         self.check_wifi_bounds(largest_packet);
+        self.check_msdus();
         // Moved out and back, so that the checks can report faults.
         let links = mem::take(&mut self.network.links);
         for (index, link) in links.iter().enumerate() {
@@ -232,6 +236,46 @@ impl Resolver<'_> {
         let table = if own.is_some() { vec!["link", name, "station"] } else { vec!["wifi"] };
         let absence = roaming.every.as_secs_f64() / (1.0 + f64::from(roaming.channels));
         self.check_periods(&[&table[..], &["roaming"]].concat(), Some(absence), Duration::ZERO);
+    }
+
+    /// Checks that packets which pass a BSS of `[wifi]` fit into MSDUs.
+    fn check_msdus(&mut self) {
+        if !matches!(self.network.bss, BssKind::Edca(_)) {
+            return;
+        }
+        let flows = mem::take(&mut self.network.flows);
+        for Flow { name, path, workload, tcp, stack } in &flows {
+            let graph = &self.network.graph;
+            let passes = path
+                .all()
+                .flat_map(|nodes| nodes.windows(2))
+                .any(|step| graph.link(step[0], step[1]).is_some_and(|link| graph.station(link).is_some()));
+            let name = name.as_str();
+            let (place, found, headers) = match (workload, stack) {
+                (Workload::Traffic { config, .. }, _) => {
+                    (vec!["traffic", name, "packet_size"], config.size, Bytes::ZERO)
+                }
+                (_, Some(sender)) => {
+                    (vec!["quic", "mtu"], sender.quic.packet_size(), quic::Settings::HEADERS)
+                }
+                _ if *tcp == self.scenario.tcp => {
+                    (vec!["tcp", "packet_size"], tcp.full_packet(), tcp.full_packet() - tcp.packet_size)
+                }
+                _ => (
+                    vec!["connection", name, "tcp", "packet_size"],
+                    tcp.full_packet(),
+                    tcp.full_packet() - tcp.packet_size,
+                ),
+            };
+            if passes && found > MAX_MSDU_PACKET {
+                let problem = format!(
+                    "found packets of \"{found}\", more than an MSDU of 802.11 holds; expected at most \"{}\"",
+                    MAX_MSDU_PACKET - headers
+                );
+                self.fault(&place, problem);
+            }
+        }
+        self.network.flows = flows;
     }
 
     /// Checks the queues of `[wifi]`, and how often its neighbour sends and bursts come.
