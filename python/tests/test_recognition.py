@@ -179,6 +179,25 @@ def test_neighbours_are_found_again() -> None:
         assert len(found) < 8
 
 
+def test_few_neighbours_show_on_a_stated_wifi(tmp_path: Path) -> None:
+    """With 30 % of the air they make waits below 4 ms, no evidence of Wi-Fi; idle air shows none."""
+    for share in (0.3, None):
+        wifi = {"preset": "wifi-ac-near"}
+        if share is not None:
+            wifi["neighbour"] = {"share": share, "exchange": 0.002}
+        sent_s, rtt_s = probe({"wired": {"rate": 1e9}, "wifi": wifi}, 0.1, 1500, 7)
+        rtt_s = rtt_s + np.random.default_rng(1).gamma(2, 5e-5, len(rtt_s))
+        log = ping_log(tmp_path / "ping.txt", sent_s, rtt_s)
+        assert not fit(log, rate_bps=200e6, replicates=5).is_wifi
+        link = fit(log, rate_bps=200e6, wifi=True, replicates=5)
+        assert isinstance(link, WifiLink)
+        assert link.waits.p95_s < 0.004
+        noted = any("the waits are those for neighbours" in note for note in link.notes)
+        assert noted == bool(link.neighbours) == (share is not None)
+        if share is not None:
+            assert link.neighbours[0].share == pytest.approx(share, abs=0.11)
+
+
 def test_a_crowded_wifi_leads_to_the_air(tmp_path: Path) -> None:
     """From a log of pings: fit says air, and advice looks at neighbours and not at losses."""
     wifi = {"preset": "wifi-ac-crowded", "neighbour": {"share": 0.7, "exchange": 0.003}}

@@ -24,6 +24,9 @@ FEWEST = 100
 WORST_WAIT_S = 0.004
 """The 95th percentile of waits from which they matter."""
 
+STATED_WAIT_S = 0.001
+"""The same to a host nearby, over a link that is stated to be Wi-Fi: no other kind has to be ruled out."""
+
 LONGEST_WAIT_S = 0.5
 """The longest 95th percentile of waits for the air; queues make longer ones."""
 

@@ -13,7 +13,7 @@ from lasthop.core import formats
 from lasthop.fitting.given import SERVER_RTT_S, GivenLink, download, goodput
 from lasthop.fitting.link import FEWEST_QUEUED, QUEUE_S, Assumption, FittedLink, StatedLosses
 from lasthop.fitting.scenario import FASTEST_WIRED_BPS, PERFECT, Tables
-from lasthop.fitting.waits import WORST_WAIT_S, Waits
+from lasthop.fitting.waits import STATED_WAIT_S, WORST_WAIT_S, Waits
 from lasthop.measurement.model import Floats
 
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -132,8 +132,16 @@ def fitted_wifi(
                 "that only the Wi-Fi shows."
             )
         )
-    has_waits = waits.beacon_s is None and waits.p95_s >= WORST_WAIT_S
-    neighbours = nearest(waits) if has_waits else ()
+    least_s = STATED_WAIT_S if is_stated and waits.is_local else WORST_WAIT_S
+    neighbours = nearest(waits) if waits.beacon_s is None and waits.p95_s >= least_s else ()
+    if neighbours and waits.p95_s < WORST_WAIT_S:
+        notes.append(
+            Assumption(
+                "the waits are those for neighbours; repetitions on a weak signal or a router that is slow "
+                "to answer pings make such short ones, too. `iw dev wlan0 survey dump` shows how busy the "
+                "air is."
+            )
+        )
     line_bps = None if is_stated else rate_bps
     # A stated rate is that of the link as fitted, too.
     radio_bps = link.rate_bps if line_bps is None else None
