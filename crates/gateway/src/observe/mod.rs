@@ -448,7 +448,7 @@ mod tests {
     use super::*;
 
     fn flows() -> Flows {
-        let text = "[gateway]\nradio = [\"lo\"]\nunhelped = 0.5";
+        let text = "[gateway]\nradio = [\"radio0\"]\nunhelped = 0.5";
         let config = Config::parse(text, "gateway.toml").unwrap_or_else(|error| panic!("{error}"));
         Flows {
             all: HashMap::new(),

@@ -80,6 +80,7 @@ mod list {
         libc::SYS_write,
         libc::SYS_writev,
         libc::SYS_lseek,
+        libc::SYS_pread64,
         libc::SYS_fcntl,
         libc::SYS_fstat,
         libc::SYS_newfstatat,
