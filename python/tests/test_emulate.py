@@ -372,7 +372,7 @@ def test_tcp_crosses_fast_links_in_super_packets(
     [(1e3, 1500, 1), (119e6, 1500, 1), (1e9, 1500, 16), (1e9, 9000, 2), (1e15, 1500, 65535)],
 )
 def test_super_packets_of_senders_pass_links_within_200_us(rate_bps: float, mtu: int, segments: int) -> None:
-    assert namespaces._segments(rate_bps, mtu) == segments
+    assert namespaces.segments_of(rate_bps, mtu) == segments
 
 
 @in_namespaces

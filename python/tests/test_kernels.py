@@ -33,7 +33,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_kernel_says_what_it_has(tmp_path: Path) -> None:
     path = kernel_file(tmp_path / "linux", config="CONFIG_TCP_CONG_BBR=y\nCONFIG_MPTCP=y\n")
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    assert kernels.inspect(path) == Kernel(path, "6.99.1", ("MPTCP", "BBR"), digest)
+    alone = ("network cards outside", "their driver")
+    assert kernels.inspect(path) == Kernel(path, "6.99.1", ("MPTCP", "BBR"), digest, alone)
     with path.open("ab") as file:
         file.write(kernels._ACCURATE_ECN)
     assert kernels.inspect(path).features == ("MPTCP", "BBR", "AccECN")

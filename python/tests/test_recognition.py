@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -182,7 +183,7 @@ def test_neighbours_are_found_again() -> None:
 def test_few_neighbours_show_on_a_stated_wifi(tmp_path: Path) -> None:
     """With 30 % of the air they make waits below 4 ms, no evidence of Wi-Fi; idle air shows none."""
     for share in (0.3, None):
-        wifi = {"preset": "wifi-ac-near"}
+        wifi: dict[str, Any] = {"preset": "wifi-ac-near"}
         if share is not None:
             wifi["neighbour"] = {"share": share, "exchange": 0.002}
         sent_s, rtt_s = probe({"wired": {"rate": 1e9}, "wifi": wifi}, 0.1, 1500, 7)

@@ -6,7 +6,8 @@ use alloc::boxed::Box;
 use lasthop_base::{Duration, Stream, Streams, Time};
 
 use super::{
-    AckInfo, Chosen, Control, Controller, Demand, Limit, Loss, RateSample, RttInfo, SegmentWindow, Sending, Window,
+    AckInfo, Chosen, Control, Controller, Demand, Limit, Loss, RateSample, RttInfo, SegmentWindow, Sending,
+    Window,
 };
 use crate::tcp::action::Action;
 use crate::tcp::filter::Maximum;

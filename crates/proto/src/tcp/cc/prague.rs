@@ -24,7 +24,9 @@ use lasthop_base::{Duration, Time};
 
 use super::classic_queue::ClassicQueue;
 use super::marked_share::MarkedShare;
-use super::{AckInfo, Chosen, Control, Controller, Demand, Feedback, Limit, Loss, RateSample, RttInfo, Window};
+use super::{
+    AckInfo, Chosen, Control, Controller, Demand, Feedback, Limit, Loss, RateSample, RttInfo, Window,
+};
 use crate::packet::{Ecn, SeqNum};
 use crate::tcp::ecn::EcnMode;
 use crate::tcp::settings::{IdleRestart, Settings};

@@ -28,7 +28,8 @@ use self::probe_bw::Probe;
 use self::probe_rtt::MinRtt;
 use self::startup::FullPipe;
 use super::{
-    AckInfo, Chosen, Control, Controller, Demand, Limit, Loss, LostSegment, RateSample, RttInfo, Sending, Window,
+    AckInfo, Chosen, Control, Controller, Demand, Limit, Loss, LostSegment, RateSample, RttInfo, Sending,
+    Window,
 };
 use crate::tcp::filter::Maximum;
 use crate::tcp::settings::{IdleRestart, Settings};
