@@ -361,7 +361,8 @@ def test_tcp_crosses_fast_links_in_super_packets(
     at_client = report["ends"][1]["received_packets"]
     if rate == "20 Mbps":
         assert report["segmented_packets"] == 0
-        assert received == at_client
+        # Ends of connections may arrive after the kernel's counters were read.
+        assert at_client - 10 <= received <= at_client
     else:
         assert report["segmented_packets"] > 1000
         assert received < at_client / 2

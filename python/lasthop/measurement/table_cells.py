@@ -104,16 +104,16 @@ class Table:
 
     def __init__(self, source: Source, meanings: Mapping[str, str]) -> None:
         self.source = source
-        self.capacity = False
+        self.capacity: bool = False
         head = header(source.text)
         if head is None:
             raise source.error("no line with the column names")
-        self.names, delimiter = head
+        names, delimiter = head
         # A line that ends with a delimiter has an empty cell behind it.
-        trailing = len(self.names) > 1 and not self.names[-1]
-        self.names = self.names[:-1] if trailing else self.names
-        self.decimal_comma = delimiter != ","
-        self.line = 0
+        trailing = len(names) > 1 and not names[-1]
+        self.names: list[str] = names[:-1] if trailing else names
+        self.decimal_comma: bool = delimiter != ","
+        self.line: int = 0
         self.lines: list[int] = []
         self.rows: list[list[str]] = []
         for place, line in enumerate(source.text.splitlines(), 1):
