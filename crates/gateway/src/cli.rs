@@ -63,9 +63,7 @@ fn command(arguments: &[String]) -> Result<String, Failure> {
     if options.iter().any(|option| ["--help", "-h"].contains(option)) {
         return Ok(HELP.to_owned());
     }
-    if [["--version"], ["-V"]].contains(&options.as_slice().try_into().unwrap_or_default())
-        && words.is_empty()
-    {
+    if matches!(*options, ["--version" | "-V"]) && words.is_empty() {
         return Ok(format!("lasthop-gateway {}\n", env!("CARGO_PKG_VERSION")));
     }
     let Some((name, files)) = words.split_first() else { return Err(wrong(format!("no command\n\n{HELP}"))) };

@@ -31,9 +31,9 @@ impl Category {
     pub const ALL: [Category; 4] =
         [Category::Background, Category::BestEffort, Category::Video, Category::Voice];
 
-    /// The category of packets with this code point: voice for EF, VA, CS6 and CS7; video for CS3 to CS5, AF3x and AF4x; background for CS1; best effort
-    /// otherwise, as in RFC 8325 (section 4) and Linux since 2024, which goes by the first three bits of code points without a name. LE is background by RFC 8622;
-    /// Linux has it in best effort.
+    /// The category of packets with this code point: voice for EF, VA, CS6 and CS7; video for CS3 to CS5, AF3x and AF4x;
+    /// background for CS1; best effort otherwise, as in RFC 8325 (section 4) and Linux since 2024, which goes by the first three
+    /// bits of code points without a name. LE is background by RFC 8622; Linux has it in best effort.
     pub fn of(dscp: Dscp) -> Category {
         match dscp.get() {
             44 | 46 | 48 | 56 => Category::Voice,

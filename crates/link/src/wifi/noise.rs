@@ -1,9 +1,9 @@
 //! Loss of MPDUs by signal-to-noise ratio, MCS and length.
 //!
 //! *Source.* The default error model of ns-3 (`TableBasedErrorRateModel`: packet error rates in additive white Gaussian
-//! noise), sampled for MPDUs of 1536 B and 100 B in steps of half a decibel. Between them the loss is linear in decibels. Up to MCS 9 the code is convolutional, as
-//! in ns-3 by default. MCS 10 and 11 have LDPC, which 802.11ax demands there, and one curve for all lengths; with convolutional codes ns-3 has no table for
-//! them, and takes another model, 6 dB worse.
+//! noise), sampled for MPDUs of 1536 B and 100 B in steps of half a decibel. Between them the loss is linear in decibels. Up to
+//! MCS 9 the code is convolutional, as in ns-3 by default. MCS 10 and 11 have LDPC, which 802.11ax demands there, and one curve
+//! for all lengths; with convolutional codes ns-3 has no table for them, and takes another model, 6 dB worse.
 
 use lasthop_base::{Bytes, Decibels};
 

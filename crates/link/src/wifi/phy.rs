@@ -228,8 +228,8 @@ impl PpduFormat {
         BitRate::from_bps(bps).expect("rates are positive")
     }
 
-    /// The preambles and signal fields of a PPDU. HE-LTFs last 8 µs, as in ns-3, or 16 with the guard interval of 3200 ns, which needs long ones (IEEE
-    /// 802.11ax-2021, table 27-1).
+    /// The preambles and signal fields of a PPDU. HE-LTFs last 8 µs, as in ns-3, or 16 with the guard interval of 3200 ns, which
+    /// needs long ones (IEEE 802.11ax-2021, table 27-1).
     pub fn preamble(&self, streams: u8) -> Duration {
         let training = match streams {
             1 => 1,
