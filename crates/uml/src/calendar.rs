@@ -1,21 +1,19 @@
 //! The calendar of two guests: which of them runs, until when, and what happens between them.
 
-use std::io::{self, IoSliceMut, Read, Write};
+use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::fd::AsFd;
 use std::path::Path;
 
 use lasthop_base::{Duration, Time};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
-    SendFlags, recvmsg, sendmsg,
-};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
+use crate::broken;
 use crate::device::{Device, Handled};
+use crate::guest::{Guest, State, accept};
+use crate::request::{self, Request};
 use crate::time::{CALENDAR, Message, Shared, operation};
-use crate::{broken, patient};
 
 /// What a guest says by a broadcast: its program may be talked to, and its program has ended.
 const READY: u64 = 1;
@@ -27,18 +25,6 @@ const LEAD: Duration = Duration::from_millis(10);
 /// The time between two looks at whether to go on, and the most messages between them.
 const WATCH: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 const MOST_MESSAGES: u32 = 4096;
-
-/// Header of vhost-user: request, flags, length of the body. Flags: the version, an answer, and that one is expected.
-const HEADER: usize = 12;
-const VERSION: u32 = 1;
-const ANSWER: u32 = 4;
-const NEEDS_ANSWER: u32 = 8;
-
-/// The longest body of a request.
-const LONGEST_BODY: usize = 512;
-
-/// The request that tells a guest of an interrupt.
-const INTERRUPT: u32 = 4;
 
 /// Settings of a calendar.
 #[derive(Clone, Copy, Debug)]
@@ -138,87 +124,6 @@ fn of_socket(side: usize, error: io::Error) -> Interruption {
 }
 
 type Step<T = ()> = Result<T, Interruption>;
-
-/// A guest's state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// It has not begun.
-    Absent,
-    /// It runs, and may go on before this time.
-    Runs(Time),
-    /// It waits.
-    Waits,
-}
-
-/// One guest.
-#[derive(Debug)]
-struct Guest {
-    listeners: [UnixListener; 2],
-    time: Option<UnixStream>,
-    card: Option<UnixStream>,
-    state: State,
-    /// When it began: its clock showed zero.
-    origin: Time,
-    /// When it wants to run.
-    request: Time,
-    /// Whether it uses the shared memory, which is known once it has said something.
-    shares_time: bool,
-    is_known: bool,
-    /// Numbers of the last message to it, and of the last that it confirmed.
-    sent: u32,
-    confirmed: u32,
-    has_ended: bool,
-}
-
-impl Guest {
-    fn new(directory: &Path) -> io::Result<Guest> {
-        let listen = |name| UnixListener::bind(directory.join(name));
-        Ok(Guest {
-            listeners: [listen("time")?, listen("net")?],
-            time: None,
-            card: None,
-            state: State::Absent,
-            origin: Time::ZERO,
-            request: Time::NEVER,
-            shares_time: false,
-            is_known: false,
-            sent: 0,
-            confirmed: 0,
-            has_ended: false,
-        })
-    }
-
-    /// A time on its clock.
-    fn local(&self, time: Time) -> u64 {
-        time.since(self.origin).as_nanos()
-    }
-
-    /// A time of its clock; those that Linux means as never are that.
-    fn global(&self, local_ns: u64) -> Time {
-        let time = local_ns.saturating_add(self.origin.as_nanos());
-        if time >= i64::MAX as u64 { Time::NEVER } else { Time::from_nanos(time) }
-    }
-
-    fn stream(&self) -> io::Result<&UnixStream> {
-        self.time.as_ref().ok_or_else(|| io::ErrorKind::NotConnected.into())
-    }
-
-    fn read(&self) -> io::Result<Message> {
-        let mut bytes = [0; Message::LEN];
-        self.stream()?.read_exact(&mut bytes)?;
-        Ok(Message::parse(&bytes))
-    }
-
-    fn write(&self, operation: u32, sequence: u32, time_ns: u64) -> io::Result<()> {
-        self.stream()?.write_all(&Message { operation, sequence, time_ns }.bytes())
-    }
-
-    /// Sends a message with a number of its own.
-    fn tell(&mut self, operation: u32, time: Time) -> io::Result<()> {
-        self.sent = self.sent.wrapping_add(1);
-        self.write(operation, self.sent, self.local(time))
-    }
-}
 
 /// The calendar of two guests: of the server, which begins, and of the client.
 #[derive(Debug)]
@@ -491,30 +396,18 @@ impl Calendar {
 
     /// Handles a request of vhost-user.
     fn on_request(&mut self, side: usize, network: &mut impl Network) -> Step {
-        let guest = &self.guests[side];
-        let Some(socket) = &guest.card else { return Ok(()) };
-        let (request, flags, body, files) = read_request(socket).map_err(|error| of_socket(side, error))?;
-        let handled = self.cards.0[side].handle(request, &body, files);
+        let Some(socket) = &self.guests[side].card else { return Ok(()) };
+        let mut request = Request::read(socket).map_err(|error| of_socket(side, error))?;
+        let files = std::mem::take(&mut request.files);
+        let handled = self.cards.0[side].handle(request.number, &request.body, files);
         let Handled { value, is_kick } = handled.map_err(|error| of_guest(side, error))?;
         self.messages += 2;
         self.meet(side)?;
         if is_kick {
             self.on_kick(side, network)?;
         }
-        if value.is_some() || flags & NEEDS_ANSWER != 0 {
-            let mut answer = [0; HEADER + 8];
-            let words = [request, VERSION | ANSWER, 8];
-            words
-                .iter()
-                .zip(answer.chunks_exact_mut(4))
-                .for_each(|(word, to)| to.copy_from_slice(&word.to_ne_bytes()));
-            answer[HEADER..].copy_from_slice(&value.unwrap_or(0).to_ne_bytes());
-            let socket = self.guests[side].card.as_mut();
-            socket
-                .map_or(Ok(()), |socket| socket.write_all(&answer))
-                .map_err(|error| of_socket(side, error))?;
-        }
-        Ok(())
+        let Some(socket) = &self.guests[side].card else { return Ok(()) };
+        request.answer(socket, value).map_err(|error| of_socket(side, error))
     }
 
     /// Takes the frames that a guest sends, and lets it know if it may run for less than before.
@@ -554,10 +447,8 @@ impl Calendar {
             if !std::mem::take(&mut self.cards.0[side].interrupts[queue]) {
                 continue;
             }
-            let Some(mut socket) = self.cards.0[side].interrupt_socket.take() else { continue };
-            let words = [INTERRUPT, VERSION | NEEDS_ANSWER, 8, queue as u32, 0];
-            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-            socket.write_all(&bytes).map_err(|error| of_socket(side, error))?;
+            let Some(socket) = self.cards.0[side].interrupt_socket.take() else { continue };
+            request::interrupt(&socket, queue as u32).map_err(|error| of_socket(side, error))?;
             self.messages += 2;
             loop {
                 let [time, answered] = match &self.guests[side].time {
@@ -567,7 +458,7 @@ impl Calendar {
                 if time {
                     self.on_message(side)?;
                 } else if answered {
-                    socket.read_exact(&mut [0; HEADER + 8]).map_err(|error| of_socket(side, error))?;
+                    request::read_answer(&socket).map_err(|error| of_socket(side, error))?;
                     break;
                 }
                 self.watch(!time, keep_going)?;
@@ -636,34 +527,4 @@ fn readable(sockets: [impl AsFd; 2]) -> io::Result<[bool; 2]> {
         Err(rustix::io::Errno::INTR) => Ok([false; 2]),
         Err(error) => Err(error.into()),
     }
-}
-
-/// Accepts the connection that waits.
-fn accept(listener: &UnixListener) -> io::Result<UnixStream> {
-    patient(listener.accept()?.0)
-}
-
-/// Reads a request of vhost-user: its number, flags, body and files.
-fn read_request(mut socket: &UnixStream) -> io::Result<(u32, u32, Vec<u8>, Vec<OwnedFd>)> {
-    let mut header = [0; HEADER];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
-    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let read = recvmsg(socket, &mut [IoSliceMut::new(&mut header)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
-    if read.bytes == 0 {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
-    let files = ancillary.drain().flat_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(files) => files.collect(),
-        _ => Vec::new(),
-    });
-    let files = files.collect();
-    socket.read_exact(&mut header[read.bytes..])?;
-    let [request, flags, len] =
-        [0, 4, 8].map(|at| u32::from_ne_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]));
-    if len as usize > LONGEST_BODY {
-        return Err(broken(format!("a request of {len} bytes")));
-    }
-    let mut body = vec![0; len as usize];
-    socket.read_exact(&mut body)?;
-    Ok((request, flags, body, files))
 }

@@ -16,8 +16,10 @@
 
 mod calendar;
 mod device;
+mod guest;
 mod memory;
 mod queue;
+mod request;
 mod time;
 
 use std::io;

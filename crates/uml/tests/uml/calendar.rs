@@ -165,6 +165,17 @@ fn both_protocols_give_the_same_times_each_time() {
     }
 }
 
+/// A guest whose frame causes something soon has confirmed until when it may run before its kick is answered.
+#[test]
+fn an_answer_does_not_overtake_the_end_of_a_run() {
+    let server = vec![(0, Act::Say(1)), (500 * MS, Act::Say(0))];
+    let slow: fn(&mut guest::Guest) = |guest| guest.is_slow = true;
+    let client = vec![(0, Act::Break(slow)), (MS, Act::Send(frame(1))), (20 * MS, Act::Say(2))];
+    let (outcome, [at_server, _], ..) = run([server, client], MS, false);
+    assert_eq!(outcome.expect("both keep to the protocol"), Outcome::Ended);
+    assert_eq!(at_server, [(32 * MS, frame(1))]);
+}
+
 /// A guest that does not take its frames has room for some only.
 #[test]
 fn a_guest_without_buffers_loses_frames() {

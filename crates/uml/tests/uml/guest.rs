@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::thread::JoinHandle;
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
@@ -66,6 +66,8 @@ pub(crate) struct Guest {
     /// When it has been interrupted.
     interrupted: Option<u64>,
     told: Option<u64>,
+    /// Whether it takes its time to read what the calendar says.
+    pub(crate) is_slow: bool,
     /// Counts of the queues.
     pub(crate) sent: u16,
     received: u16,
@@ -139,6 +141,7 @@ impl Guest {
             free_until: None,
             interrupted: None,
             told: None,
+            is_slow: false,
             sent: 0,
             received: 0,
             log: Log::new(),
@@ -212,6 +215,11 @@ impl Guest {
         loop {
             let [answered, time] = self.readable([&self.card, &self.time])?;
             if time {
+                if self.is_slow {
+                    std::thread::sleep(std::time::Duration::from_millis(20));
+                    let mut card = [PollFd::new(&self.card, PollFlags::IN)];
+                    assert_eq!(poll(&mut card, Some(&Timespec::default()))?, 0, "an answer overtakes a time");
+                }
                 self.on_time()?;
             } else if answered {
                 let mut answer = [0; 20];
