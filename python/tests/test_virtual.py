@@ -108,13 +108,13 @@ def test_a_kernel_that_ends_early_is_reported_with_what_it_printed(tmp_path: Pat
     assert list(guests.iterdir()) == []
 
 
-def test_what_a_killed_keeper_leaves_is_removed_by_the_next_guest(tmp_path: Path, guests: Path) -> None:
-    for name in ("killed", "running", "young"):
+def test_what_is_left_of_killed_commands_is_removed_by_the_next_guest(tmp_path: Path, guests: Path) -> None:
+    for name in ("killed", "killed-at-once.new", "young.new"):
         (guests / f"lasthop-guest-{name}" / "within").mkdir(parents=True)
-        os.utime(guests / f"lasthop-guest-{name}", None if name == "young" else (0, 0))
-    lock = places.lock(guests / "lasthop-guest-running")
+    os.utime(guests / "lasthop-guest-killed-at-once.new", (0, 0))
+    running, lock = places.make(guests, "lasthop-guest-")
     run_stub(kernel_file(tmp_path / "linux"), ["true"])
-    assert sorted(path.name for path in guests.iterdir()) == ["lasthop-guest-running", "lasthop-guest-young"]
+    assert {path.name for path in guests.iterdir()} == {running.name, "lasthop-guest-young.new"}
     os.close(lock)
 
 
@@ -365,6 +365,16 @@ def test_what_cannot_work_is_refused(
     shown = command("emulate", "last-mile", *options)
     assert shown.returncode == 2
     assert problem in shown.stderr
+
+
+@pytest.mark.parametrize("options", [(), ("--virtual",), ("--virtual", "--server-kernel", "6.12")])
+def test_only_root_gives_the_privileges_of_root(
+    command: Command, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    shown = command("emulate", "last-mile", *options, "--privileged", "--", "true")
+    assert shown.returncode == 2
+    assert "--privileged gives programs the privileges of root, and this user is another one" in shown.stderr
 
 
 def test_programs_that_read_clocks_over_and_over_are_told() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -119,7 +121,7 @@ def test_two_runs_are_equal_byte_for_byte(tmp_path: Path) -> None:
                 str(number),
                 "--out",
                 str(tmp_path / name),
-                "--pcap",
+                *("--pcap", "--record-lateness"),
             ),
             *("--kernel", first_kernel, "--server-kernel", last_kernel, "--scheme", "i-tcp", "--set"),
             *("radio.arq.selective-repeat.retransmissions=3", "--writable", str(tmp_path / f"kept {name}")),
@@ -142,8 +144,21 @@ def test_two_runs_are_equal_byte_for_byte(tmp_path: Path) -> None:
     assert first[2]["results.json"] != other[2]["results.json"]
     assert not (tmp_path / "gone").exists()
     made = json.loads(first[2]["results.json"])
+    rows = csv.DictReader(first[2]["i-tcp.lateness.csv"].decode().splitlines())
+    late = [(row["to"], float(row["late_s"])) for row in rows]
+    assert Counter(late) == {(end["host"], 0.0): end["received_packets"] for end in made["ends"]}
     assert made["virtual"]["kernel"] == CACHED[0].version
     assert made["virtual"]["server_kernel"] == CACHED[-1].version
     assert made["lateness"]["max_s"] == 0
     assert made["ends"][1]["received_bytes"] > 100_000
     assert made["schemes"]["i-tcp.connections"] == 1
+
+
+@pytest.mark.skipif(not CACHED, reason="no kernel in the cache can be alone; lasthop kernel build makes one")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives the privileges of root")
+def test_programs_have_the_privileges_of_root_if_asked(tmp_path: Path) -> None:
+    mount, kernel = "mount -t tmpfs tmpfs /mnt && ip link set lo up && echo mounted", str(CACHED[0].path)
+    for options, printed in ((("--privileged",), "mounted\n"), ((), "")):
+        names = ("--kernel", kernel, "--server-kernel", kernel, *options)
+        shown = run_process("emulate", "last-mile", "--virtual", *names, "--", "sh", "-c", mount)
+        assert (shown.stdout, shown.returncode == 0) == (printed, bool(printed)), shown.stderr

@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import tarfile
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -228,15 +227,15 @@ def build(source: Source, *, more: Path | None, jobs: int, on_step: Callable[[st
 @contextmanager
 def _workplace(cache: Path) -> Iterator[Path]:
     """Make a directory for the block, and remove those that killed builds have left."""
-    places.remove_abandoned(cache.glob(f"{_WORKPLACE}*"))
-    with tempfile.TemporaryDirectory(prefix=_WORKPLACE, dir=cache) as work:
-        lock = places.lock(Path(work))
+    places.remove_abandoned(cache, _WORKPLACE)
+    work, lock = places.make(cache, _WORKPLACE)
+    try:
         # Compilers keep it if this process is killed, so that no other build removes what they write.
         os.set_inheritable(lock, True)
-        try:
-            yield Path(work)
-        finally:
-            os.close(lock)
+        yield work
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+        os.close(lock)
 
 
 def _download(package: str, work: Path, on_step: Callable[[str], object]) -> Path:

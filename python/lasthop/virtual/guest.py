@@ -235,13 +235,13 @@ def place(kernel: Kernel) -> Iterator[tuple[Path, int]]:
         If this machine has no room for the memory of a guest.
     """
     memory = _memory_directory()
-    places.remove_abandoned(Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"))
+    temporary = Path(tempfile.gettempdir())
+    places.remove_abandoned(temporary, _PREFIX)
     with ExitStack() as at_end:
-        directory = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        directory, lock = places.make(temporary, _PREFIX)
+        at_end.callback(os.close, lock)
         # The keeper removes it too: it outlives a command that is killed.
         at_end.callback(shutil.rmtree, directory, ignore_errors=True)
-        lock = places.lock(directory)
-        at_end.callback(os.close, lock)
         for name in ("stdout", "stderr", "clock", "status", "console"):
             (directory / name).touch()
         for name, to in (("linux", kernel.path), ("memory", memory)):

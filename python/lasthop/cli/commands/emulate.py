@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -190,6 +191,8 @@ def emulate(
         )
     elif not command:
         raise RefusedError("--virtual: a shell would wait for you in real time; expected a command after --")
+    if privileged and os.geteuid():
+        raise RefusedError("--privileged gives programs the privileges of root, and this user is another one")
     if not 0 < lateness <= 1000:
         raise RefusedError(f"--lateness: expected milliseconds from 0 to 1000, such as 5, found {lateness:g}")
     if jobs is not None and runs is None:
