@@ -305,7 +305,11 @@ impl Control {
             metric(&name.replace(['.', '-'], "_"), "A total of a scheme's agents.", value, true);
         }
         for (name, value) in self.board.read().into_iter().flat_map(|tunnel| tunnel.counters) {
-            metric(&format!("tunnel_{name}"), "A total of the tunnel.", value, true);
+            let help = match name {
+                "forged" => "Datagrams that failed authentication: is the key the same at both ends?",
+                _ => "A total of the tunnel.",
+            };
+            metric(&format!("tunnel_{name}"), help, value, true);
         }
         if let Some(count) = self.unhelped() {
             metric(
@@ -426,6 +430,7 @@ fn checked(answer: &str) -> io::Result<Value> {
 
 /// Takes over from the gateway at the other end of `stream`, which goes on unless it is told that this one has [started](taken).
 pub(crate) fn take_over(mut stream: &UnixStream) -> io::Result<Inheritance> {
+    let asked = Instant::now();
     writeln!(stream, "hand-over")?;
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -440,7 +445,7 @@ pub(crate) fn take_over(mut stream: &UnixStream) -> io::Result<Inheritance> {
     let seed = answer.get("seed").and_then(Value::as_u64).and_then(|seed| u32::try_from(seed).ok());
     match (descriptors.next(), descriptors.next(), seed) {
         (Some(rules), Some(queue), Some(seed)) => {
-            Ok(Inheritance { rules, queue, listeners: descriptors.collect(), seed })
+            Ok(Inheritance { rules, queue, listeners: descriptors.collect(), seed, asked })
         }
         _ => Err(io::Error::other("the running gateway is of another version; stop it first")),
     }
@@ -452,7 +457,7 @@ pub(crate) fn taken(mut stream: &UnixStream) -> io::Result<()> {
 }
 
 fn send_inheritance(stream: &UnixStream, inheritance: &Inheritance) -> io::Result<()> {
-    let Inheritance { rules, queue, listeners, seed } = inheritance;
+    let Inheritance { rules, queue, listeners, seed, .. } = inheritance;
     let all: Vec<BorrowedFd<'_>> = [rules, queue].into_iter().chain(listeners).map(AsFd::as_fd).collect();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);

@@ -74,6 +74,8 @@ counters! {
         passed_by_silence,
         /// Flows left alone since clients get no answer from this host, as if its firewall dropped them.
         passed_by_firewall,
+        /// Flows left alone since this process stood still; one whose client asked again counts twice.
+        passed_by_stall,
         /// Flows of the share that would have asked for help, while only observing.
         observed,
         /// Connections that the client gave up before it had an answer.

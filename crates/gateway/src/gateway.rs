@@ -5,6 +5,7 @@ mod succession;
 mod upkeep;
 
 use std::io;
+use std::net::UdpSocket;
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, mpsc};
@@ -23,11 +24,13 @@ use crate::counters::Counters;
 use crate::doors::{Doors, REPEATS};
 use crate::flow::{self, Flow};
 use crate::kernel::Marks;
+use crate::kernel::heartbeat::{BY_GATEWAY, Heartbeat};
 use crate::kernel::netlink::Netlink;
 use crate::kernel::nftables;
 use crate::kernel::queue::{Held, Queue, Verdict};
 use crate::kernel::socket;
 use crate::log;
+use crate::notify::Manager;
 use crate::observe::{Observer, Shared};
 use crate::openings::{Full, Opening, Openings, Stage};
 use crate::policy::{Help, Policy, Reason};
@@ -51,6 +54,8 @@ pub(crate) struct Inheritance {
     pub(crate) listeners: Vec<OwnedFd>,
     /// The key of the hash that chooses the flows to leave alone, so that they stay the same ones.
     pub(crate) seed: u32,
+    /// When it was asked for: the former owner's heartbeats have gone on at least until then.
+    pub(crate) asked: Instant,
 }
 
 /// What the gateway is told while it runs.
@@ -102,6 +107,7 @@ pub(crate) struct Gateway {
     observer: Option<Observer>,
     room: Room,
     upkeep: Upkeep,
+    heartbeat: Heartbeat<UdpSocket>,
 }
 
 /// What the process has room for.
@@ -138,17 +144,18 @@ impl Gateway {
         let marks = Marks::new(config.gateway.mark_bit);
         let number = config.gateway.number;
         let has_predecessor = inheritance.is_some();
-        let (rules, queue, listeners, seed) = match inheritance {
-            Some(Inheritance { rules, queue, listeners, seed }) => (
+        let (rules, queue, listeners, seed, beaten) = match inheritance {
+            Some(Inheritance { rules, queue, listeners, seed, asked }) => (
                 Netlink::from(rules),
                 Queue::inherited(queue, number),
                 inherited_listeners(listeners, &config)?,
                 seed,
+                asked,
             ),
             None => {
                 let rules = Netlink::open(SockProtocol::NetlinkNetFilter)?;
                 let queue = Queue::open(number, config.gateway.opening)?;
-                (rules, queue, open_listeners(&config, marks)?, random_seed()?)
+                (rules, queue, open_listeners(&config, marks)?, random_seed()?, Instant::now())
             }
         };
         routes_of(&config).install()?;
@@ -192,6 +199,7 @@ impl Gateway {
             observer,
             room,
             upkeep: Upkeep::new(),
+            heartbeat: Heartbeat::new(marks, BY_GATEWAY, beaten)?,
             config,
         };
         // Without its predecessor, others rely on this one.
@@ -240,11 +248,11 @@ impl Gateway {
         let is_observed = self.observer.is_some();
         rules_of(&self.config, self.seed, is_observed, self.is_observing).install(&mut self.rules)?;
         self.count_anew();
-        Ok(())
+        self.beat()
     }
 
-    /// Works until it is told to end.
-    pub(crate) fn run(&mut self) -> io::Result<End> {
+    /// Works until it is told to end, and tells the service manager that it does.
+    pub(crate) fn run(&mut self, manager: &Manager) -> io::Result<End> {
         let buffer = self.config.scheme.i_tcp.buffer.0 as usize;
         for number in 0..self.room.threads {
             self.workers.push(Worker::start(number, buffer, Arc::clone(&self.counters))?);
@@ -252,7 +260,7 @@ impl Gateway {
         let mut events: Vec<Event> = Vec::with_capacity(256);
         let mut buffer = vec![0; 1 << 16];
         loop {
-            let next = self.upkeep.next;
+            let next = self.upkeep.next.min(self.heartbeat.next());
             let next = self.openings.next_deadline().map_or(next, |deadline| deadline.min(next));
             let wait = next.saturating_duration_since(Instant::now());
             let wait = Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: i64::from(wait.subsec_nanos()) };
@@ -262,6 +270,9 @@ impl Gateway {
                 Err(error) => return Err(error.into()),
             }
             let now = Instant::now();
+            if now >= self.heartbeat.next() {
+                self.beat()?;
+            }
             for event in &events {
                 match event.data.u64() {
                     QUEUE => self.read_queue(&mut buffer, now)?,
@@ -278,7 +289,7 @@ impl Gateway {
                 self.give_up(opening)?;
             }
             self.counters.opening.set(self.openings.len() as u64);
-            self.look(now);
+            self.look(now, manager);
         }
     }
 
@@ -296,6 +307,8 @@ impl Gateway {
         }
         for (id, mark, interface, opening) in held {
             let verdict = match opening {
+                // Its client may have asked again, and reached the server.
+                _ if self.heartbeat.pause(Instant::now()).is_some() => Some(Verdict::Pass(mark)),
                 Some(opening) => self.open(id, mark, interface, &opening, now),
                 None => Some(Verdict::Pass(mark)),
             };

@@ -14,7 +14,8 @@
 //!
 //! The observer reads the headers of helped and unhelped flows alike, and the report compares them.
 //!
-//! If the process ends, in whatever way, the kernel removes the rules, and new flows pass untouched.
+//! If the process ends, in whatever way, the kernel removes the rules, and new flows pass untouched. They also do while it stands
+//! still, since the rules need its heartbeat.
 
 #[cfg(target_os = "linux")]
 mod agents;
@@ -35,6 +36,8 @@ mod gateway;
 mod kernel;
 #[cfg(target_os = "linux")]
 mod log;
+#[cfg(target_os = "linux")]
+mod notify;
 #[cfg(target_os = "linux")]
 mod observe;
 #[cfg(target_os = "linux")]

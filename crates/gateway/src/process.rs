@@ -21,6 +21,7 @@ use crate::control::{self, Commands, Control};
 use crate::counters::Counters;
 use crate::gateway::{Command, End, Gateway, Room};
 use crate::log;
+use crate::notify::Manager;
 use crate::observe::{self, Shared};
 use crate::sandbox::Sandbox;
 use crate::shaper::Shaped;
@@ -70,7 +71,7 @@ pub(crate) fn run(file: &Path, config: Config, is_observing: bool, replaces: boo
         log::event("caveat", json!({"caveat": caveat}));
     }
     // A confined process can make no socket that reaches services of this host.
-    let socket = control::prepare(&path)?;
+    let (socket, manager) = (control::prepare(&path)?, Manager::of_environment()?);
     let sandbox = Sandbox::enter(file, &config)?;
     // Before a running gateway gives up what it has.
     arms::key_of(&config)?;
@@ -100,7 +101,8 @@ pub(crate) fn run(file: &Path, config: Config, is_observing: bool, replaces: boo
     control.serve(socket)?;
     obey_signals(signals, &control)?;
     log::event("started", facts);
-    match gateway.run()? {
+    manager.ready();
+    match gateway.run(&manager)? {
         End::Stopped => {
             let removed = gateway.remove();
             // The next one makes it anew; what it holds is of no use.
@@ -109,6 +111,7 @@ pub(crate) fn run(file: &Path, config: Config, is_observing: bool, replaces: boo
             removed
         }
         End::HandedOver => {
+            manager.succeeded();
             gateway.drain()?;
             log::event("drained", json!({}));
             Ok(())

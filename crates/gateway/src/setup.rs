@@ -4,6 +4,7 @@ use std::io;
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use nix::sys::socket::SockProtocol;
 use serde_json::json;
@@ -89,6 +90,7 @@ pub(crate) fn observer_of(
 pub(crate) fn rules_of(config: &Config, seed: u32, is_observed: bool, is_observing: bool) -> Rules {
     let Config { gateway, .. } = config;
     let (bumps, radios) = (agents::bumps(config), config.radios());
+    let tunnel = config.tunnel.as_ref().filter(|_| !is_observing);
     Rules::new(&Parameters {
         radio: &radios,
         marks: Marks::new(gateway.mark_bit),
@@ -99,6 +101,7 @@ pub(crate) fn rules_of(config: &Config, seed: u32, is_observed: bool, is_observi
         unhelped: if config.tunnel.is_some() { 0 } else { gateway.unhelped_permille() },
         seed,
         observed: if is_observed && gateway.is_observed() { gateway.observed_permille() } else { 0 },
+        patience: tunnel.map(|tunnel| Duration::from_nanos(tunnel.patience.as_nanos())),
         bumps: &bumps,
     })
 }

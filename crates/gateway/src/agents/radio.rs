@@ -18,6 +18,7 @@ use serde_json::json;
 use super::{Shared, lock};
 use crate::config::AGENTS;
 use crate::kernel::Marks;
+use crate::kernel::heartbeat::Heartbeat;
 use crate::kernel::links::{Link, Pair};
 use crate::kernel::netlink::Netlink;
 use crate::kernel::nftables::{self, Rules};
@@ -41,6 +42,8 @@ pub(super) struct Radio {
     /// The number of the pair's outer end, 0 if the pair is to be made anew.
     outer: u32,
     driver: Option<BumpDriver>,
+    /// While flows are diverted.
+    heartbeat: Option<Heartbeat<Interface>>,
     /// The number of the radio's interface, 0 while it is not there, or nothing is diverted.
     index: u32,
     /// Whether something has failed, and nothing is diverted until it works again.
@@ -76,6 +79,7 @@ impl Radio {
             pair,
             outer,
             driver: None,
+            heartbeat: None,
             index: 0,
             has_failed: false,
             counted: BumpCounters::default(),
@@ -143,6 +147,9 @@ impl Radio {
             .flat_map(|driver| driver.bump().flows().map(|flow| [flow.mobile, flow.fixed]))
             .collect();
         nftables::divert(&mut owner, self.number, &flows, true)?;
+        let mut heartbeat = Heartbeat::of_radio(&self.name, self.marks)?;
+        heartbeat.beat(Instant::now());
+        self.heartbeat = Some(heartbeat);
         *lock(&self.shared.sets[self.number]) = Some(owner);
         Ok(())
     }
@@ -173,13 +180,20 @@ impl Radio {
     }
 
     fn turn(&mut self, bell: &OwnedFd) -> io::Result<()> {
-        let Radio { number, schemes, driver, shared, name, has_failed, .. } = self;
+        let Radio { number, schemes, driver, shared, name, has_failed, heartbeat, .. } = self;
         let end = Instant::now() + std::time::Duration::from_nanos(TICK.as_nanos());
         let mut admission = OfRadio { number: *number, name, schemes, shared };
         while !shared.must_end.load(Ordering::Relaxed) {
-            let left = end.saturating_duration_since(Instant::now());
+            let now = Instant::now();
+            let mut left = end.saturating_duration_since(now);
             if left.is_zero() {
                 break;
+            }
+            if let Some(heartbeat) = heartbeat {
+                if now >= heartbeat.next() {
+                    heartbeat.beat(now);
+                }
+                left = left.min(heartbeat.next().saturating_duration_since(now));
             }
             match driver {
                 Some(driver) if !*has_failed => {

@@ -14,7 +14,8 @@ use crate::split::worker::Worker;
 impl Gateway {
     /// Completes what is being opened, and gives up everything that a successor needs.
     pub(super) fn bequeath(&mut self) -> io::Result<Inheritance> {
-        const PATIENCE: Duration = Duration::from_secs(1);
+        // New connections wait as long, and for the successor's start.
+        const PATIENCE: Duration = Duration::from_millis(500);
         let end = Instant::now() + PATIENCE;
         epoll::delete(&self.epoll, &self.queue)?;
         let mut events: Vec<Event> = Vec::with_capacity(256);
@@ -38,12 +39,14 @@ impl Gateway {
         if let Some(observer) = self.observer.take() {
             observer.end();
         }
+        self.beat()?;
         let listeners = self.listeners.iter().map(|listener| listener.socket.as_fd().try_clone_to_owned());
         Ok(Inheritance {
             rules: self.rules.as_fd().try_clone_to_owned()?,
             queue: self.queue.as_fd().try_clone_to_owned()?,
             listeners: listeners.collect::<io::Result<_>>()?,
             seed: self.seed,
+            asked: Instant::now(),
         })
     }
 

@@ -1,5 +1,6 @@
-//! What the gateway looks at each second, since others may have changed it.
+//! What the gateway looks at each second, since others may have changed it, and its heartbeat.
 
+use std::io;
 use std::time::{Duration, Instant};
 
 use nix::sys::socket::SockProtocol;
@@ -8,9 +9,11 @@ use serde_json::json;
 use super::Gateway;
 use crate::doors::Door;
 use crate::kernel::netlink::Netlink;
-use crate::kernel::nftables::{self, QUEUED};
+use crate::kernel::nftables::{self, QUEUED, STALLED};
+use crate::kernel::queue::{Held, Verdict};
 use crate::kernel::statements::{Statement, text_of};
 use crate::log;
+use crate::notify::Manager;
 use crate::setup::routes_of;
 
 /// How often it looks.
@@ -25,23 +28,65 @@ pub(super) struct Upkeep {
     has_no_routes: bool,
     /// The flows that the kernel had counted by this gateway's rules, once it has some.
     counted: Option<u64>,
+    /// Those of them that have passed since this process stood still.
+    stalled: u64,
 }
 
 impl Upkeep {
     pub(super) fn new() -> Upkeep {
-        Upkeep { next: Instant::now() + LOOK, has_no_routes: false, counted: None }
+        Upkeep { next: Instant::now() + LOOK, has_no_routes: false, counted: None, stalled: 0 }
     }
 }
 
 impl Gateway {
     /// Looks, if it is time.
-    pub(super) fn look(&mut self, now: Instant) {
+    pub(super) fn look(&mut self, now: Instant, manager: &Manager) {
         if now < self.upkeep.next {
             return;
         }
         self.upkeep.next = now + LOOK;
+        manager.alive();
         self.keep_routes();
         self.count_observed();
+    }
+
+    /// Tells the kernel that this process works. If it has not for so long that the kernel holds no packets any more, those
+    /// that are held pass first: their clients may have asked again, and reached the servers.
+    pub(super) fn beat(&mut self) -> io::Result<()> {
+        let now = Instant::now();
+        if let Some(pause) = self.heartbeat.pause(now) {
+            let passed = self.pass_held()? + self.count_stalled();
+            self.counters.passed_by_stall.add(passed);
+            let meaning =
+                "it was stopped, or waited for a disk or a processor; new flows have passed meanwhile";
+            log::event(
+                "has stood still",
+                json!({"for_s": pause.as_secs_f64(), "flows": passed, "meaning": meaning}),
+            );
+        }
+        self.heartbeat.beat(now);
+        Ok(())
+    }
+
+    /// Lets all packets pass that the kernel holds; returns how many.
+    fn pass_held(&mut self) -> io::Result<u64> {
+        let (mut buffer, mut held, mut passed) = (vec![0; 1 << 16], Vec::new(), 0);
+        while self.queue.receive(&mut buffer, |Held { id, mark, .. }| held.push((id, mark)))? {
+            for (id, mark) in held.drain(..) {
+                self.queue.decide(id, Verdict::Pass(mark))?;
+                passed += 1;
+            }
+        }
+        Ok(passed)
+    }
+
+    /// The flows that have passed by the kernel's rules since this process stood still, and were not counted before.
+    fn count_stalled(&mut self) -> u64 {
+        let netlink = Netlink::open(SockProtocol::NetlinkNetFilter);
+        let counted = netlink.and_then(|mut netlink| nftables::counted(&mut netlink, STALLED));
+        // Without an answer, they are counted later.
+        let counted = counted.unwrap_or(self.upkeep.stalled);
+        counted.saturating_sub(std::mem::replace(&mut self.upkeep.stalled, counted))
     }
 
     /// Puts back the rules of routing, without which packets of split connections go on to the servers.
@@ -79,7 +124,7 @@ impl Gateway {
 
     /// Forgets what the kernel had counted by rules that were replaced.
     pub(super) fn count_anew(&mut self) {
-        self.upkeep.counted = Some(0);
+        (self.upkeep.counted, self.upkeep.stalled) = (Some(0), 0);
     }
 
     /// Notes that a client has asked again without an answer.

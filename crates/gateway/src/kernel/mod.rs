@@ -2,6 +2,7 @@
 //! transparent sockets.
 
 pub(crate) mod datagrams;
+pub(crate) mod heartbeat;
 pub(crate) mod links;
 pub(crate) mod log;
 pub(crate) mod netlink;
@@ -57,5 +58,10 @@ impl Marks {
     /// Packets that agents have passed.
     pub(crate) fn passed_agents(self) -> u32 {
         5 << self.shift
+    }
+
+    /// Packets that tell the kernel that this process works.
+    pub(crate) fn of_heartbeat(self) -> u32 {
+        7 << self.shift
     }
 }

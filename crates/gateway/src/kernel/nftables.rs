@@ -13,20 +13,25 @@
 //! arm that the kernel has chosen; packets of either host behind NAT, where `prerouting` has undone it; packets for the
 //! radio before NAT, in `postrouting`.
 //!
+//! No packet is held, none is diverted, and none enters a tunnel, unless the thread for it has [lately](super::heartbeat) told
+//! that it works.
+//!
 //! Both parts of a split connection have the same addresses and ports, of which conntrack knows one connection. It sees the
 //! part towards the server, so that NAT and firewalls treat it as they would have treated the client's own.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 use nix::sys::socket::SockProtocol;
 
 use super::Marks;
+use super::heartbeat::{BY_GATEWAY, BY_TUNNEL, TIMEOUT};
 use super::netlink::{ACK, APPEND, Attributes, CREATE, DUMP, Message, Netlink, attribute, attributes};
 use super::statements::Statement::{
-    Accept, Count, Divert, ForThisHost, FromInterface, Goto, Handshake, HashBelow, Icmp, Icmpv6, InSet, Ipv4,
-    Ipv6, Leaving, Log, Marked, NoTrack, OfSocketMarked, OfTransparentSocket, Queue, SetMark,
-    SymmetricHashBelow, Syn, Tcp, ToInterface, Tproxy, WholeIpv4Tcp, WholeIpv6Tcp,
+    Accept, Beat, Count, Divert, Drop, ForThisHost, FromInterface, Goto, Handshake, HashBelow, Icmp, Icmpv6,
+    InSet, Ipv4, Ipv6, Leaving, Log, Marked, NoTrack, OfSocketMarked, OfTransparentSocket, Queue, SetMark,
+    Stalled, SymmetricHashBelow, Syn, Tcp, ToInterface, ToUdpPort, Tproxy, WholeIpv4Tcp, WholeIpv6Tcp,
 };
 use super::statements::{Statement, expressions, text_of};
 
@@ -76,6 +81,8 @@ struct Chain {
 enum Hook {
     Prerouting,
     Output,
+    /// As `Output`; packets whose mark is changed have another route.
+    Rerouting,
     Postrouting,
     Ingress,
     Egress,
@@ -86,22 +93,42 @@ impl Hook {
     fn kernel(self) -> (u32, &'static str) {
         match self {
             Hook::Prerouting => (0, "prerouting"),
-            Hook::Output => (3, "output"),
+            Hook::Output | Hook::Rerouting => (3, "output"),
             Hook::Postrouting => (4, "postrouting"),
             Hook::Ingress => (0, "ingress"),
             Hook::Egress => (1, "egress"),
         }
     }
+
+    /// The type of its chains.
+    fn of_chain(self) -> &'static str {
+        if matches!(self, Hook::Rerouting) { "route" } else { "filter" }
+    }
 }
 
-/// A set of flows, by addresses and ports of both ends.
+/// A set with a name.
 #[derive(Clone, Copy, Debug)]
-struct Set {
-    name: &'static str,
-    is_ipv4: bool,
-    /// The largest number of flows.
-    size: u32,
+enum Set {
+    /// Flows, at most so many, by addresses and ports of both ends.
+    Flows { name: &'static str, is_ipv4: bool, size: u32 },
+    /// The heartbeat of a thread, until it times out.
+    Heartbeat { name: &'static str, timeout: Duration },
 }
+
+impl Set {
+    fn name(&self) -> &'static str {
+        match self {
+            Set::Flows { name, .. } | Set::Heartbeat { name, .. } => name,
+        }
+    }
+}
+
+/// The sets of heartbeats: of the thread to which the packets of a table go, and of that of the tunnel.
+const ALIVE: &str = "alive";
+const TUNNEL_ALIVE: &str = "tunnel_alive";
+
+/// More heartbeats than one are there only until the kernel has removed those that have timed out.
+const HEARTBEATS: u32 = 16;
 
 /// The sets of flows that are diverted, by version of IP.
 const DIVERTED: [(&str, bool); 2] = [("flows4", true), ("flows6", false)];
@@ -123,14 +150,17 @@ pub(crate) struct Parameters<'a> {
     pub(crate) seed: u32,
     /// The share of flows that is observed, in thousandths.
     pub(crate) observed: u32,
+    /// With a tunnel, how long it may stand still.
+    pub(crate) patience: Option<Duration>,
     /// The interfaces by which packets that agents have passed reach the kernel.
     pub(crate) bumps: &'a [String],
 }
 
-/// The names of counted rules: of the share that is left alone, and of the flows that ask for help, which wait in the queue
-/// unless the gateway only observes.
+/// The names of counted rules: of the share that is left alone, of the flows that ask for help, which wait in the queue
+/// unless the gateway only observes, and of those that pass since its process stands still.
 pub(crate) const UNHELPED: &str = "unhelped";
 pub(crate) const QUEUED: &str = "queued";
+pub(crate) const STALLED: &str = "stalled";
 
 /// The prefixes by which the log names the arm of a flow that opens.
 pub(crate) const HELPED_SYN: &str = "helped";
@@ -153,7 +183,7 @@ fn diversion_table(radio: usize) -> String {
 impl Rules {
     pub(crate) fn new(parameters: &Parameters<'_>) -> Rules {
         let Parameters { radio, marks, number, holds, ports: [wired_port, radio_port], .. } = *parameters;
-        let Parameters { unhelped, seed, observed, bumps, .. } = *parameters;
+        let Parameters { unhelped, seed, observed, patience, bumps, .. } = *parameters;
         let mask = marks.mask();
         let set_local = || SetMark { mask, value: marks.local() };
         let is_local = |is_equal| Marked { mask, value: marks.local(), is_equal };
@@ -178,7 +208,8 @@ impl Rules {
             statements.push(Log { group: number, prefix, is_prompt });
             rule(statements)
         };
-        let mut select = vec![rule(vec![ForThisHost, Accept])];
+        let stalled = Rule { name: STALLED, statements: vec![Stalled(ALIVE), Count, Accept] };
+        let mut select = vec![rule(vec![ForThisHost, Accept]), stalled];
         if unhelped > 0 {
             for is_ipv4 in [true, false] {
                 let version = if is_ipv4 { Ipv4 } else { Ipv6 };
@@ -208,6 +239,7 @@ impl Rules {
         let to_client = Marked { mask, value: marks.to_client(), is_equal: true };
         let chain =
             |name, hook, priority, rules| Chain { name, hook: Some((hook, priority)), device: None, rules };
+        let mut heartbeats = vec![heartbeat(marks, Some(BY_GATEWAY), ALIVE)];
         let mut chains = vec![
             Chain { name: "select", hook: None, device: None, rules: select },
             chain("early", Hook::Prerouting, -310, early),
@@ -232,7 +264,18 @@ impl Rules {
             chains.push(chain("received", Hook::Prerouting, -90, received));
             chains.push(chain("sent", Hook::Postrouting, 90, sent));
         }
-        Rules { family: INET, table: TABLE.to_owned(), sets: Vec::new(), chains }
+        let mut sets = vec![Set::Heartbeat { name: ALIVE, timeout: TIMEOUT }];
+        if let Some(timeout) = patience {
+            sets.push(Set::Heartbeat { name: TUNNEL_ALIVE, timeout });
+            // Packets take the routes beside the tunnel, as its own datagrams do.
+            let around = || rule(vec![Stalled(TUNNEL_ALIVE), SetMark { mask, value: marks.of_tunnel() }]);
+            let forwarded = vec![rule(vec![is_local(true), Accept]), around()];
+            chains.push(chain("tunnelled", Hook::Prerouting, -140, forwarded));
+            chains.push(chain("own_tunnelled", Hook::Rerouting, -140, vec![around()]));
+            heartbeats.push(heartbeat(marks, Some(BY_TUNNEL), TUNNEL_ALIVE));
+        }
+        chains.push(chain("heartbeats", Hook::Output, -310, heartbeats));
+        Rules { family: INET, table: TABLE.to_owned(), sets, chains }
     }
 
     /// The rules by which the flows in the sets are diverted from radio interface number `radio`, called `device`, to the
@@ -255,12 +298,16 @@ impl Rules {
                 rule(vec![whole(is_ipv4), InSet { set, is_ipv4, is_leaving }, divert()])
             })
         };
-        let mut leaving = vec![rule(vec![marked(marks.passed_agents()), Accept])];
+        let stalled = || rule(vec![Stalled(ALIVE), Accept]);
+        let mut leaving =
+            vec![heartbeat(marks, None, ALIVE), rule(vec![marked(marks.passed_agents()), Accept]), stalled()];
         leaving.extend(
             [true, false]
                 .map(|is_ipv4| rule(vec![whole(is_ipv4), Syn(true), marked(marks.for_agents()), divert()])),
         );
         leaving.extend(of_flows(true));
+        let arriving = std::iter::once(stalled()).chain(of_flows(false)).collect();
+        let flows = DIVERTED.map(|(name, is_ipv4)| Set::Flows { name, is_ipv4, size });
         let chain = |name, hook, rules| Chain {
             name,
             hook: Some((hook, -400)),
@@ -270,11 +317,8 @@ impl Rules {
         Rules {
             family: NETDEV,
             table: diversion_table(radio),
-            sets: DIVERTED.map(|(name, is_ipv4)| Set { name, is_ipv4, size }).to_vec(),
-            chains: vec![
-                chain("arriving", Hook::Ingress, of_flows(false).to_vec()),
-                chain("leaving", Hook::Egress, leaving),
-            ],
+            sets: flows.into_iter().chain([Set::Heartbeat { name: ALIVE, timeout: TIMEOUT }]).collect(),
+            chains: vec![chain("arriving", Hook::Ingress, arriving), chain("leaving", Hook::Egress, leaving)],
         }
     }
 
@@ -296,7 +340,7 @@ impl Rules {
             let rules = chain.rules.iter().map(|rule| format!("the rule `{}`", text_of(&rule.statements)));
             std::iter::once(format!("the chain {}", chain.name)).chain(rules).collect::<Vec<_>>()
         };
-        let sets = self.sets.iter().map(|set| format!("the set {}", set.name));
+        let sets = self.sets.iter().map(|set| format!("the set {}", set.name()));
         let chains = self.chains.iter().map(|chain| format!("the chain {}", chain.name));
         let rules = self.chains.iter().flat_map(|chain| of_chain(chain).into_iter().skip(1));
         let all: Vec<_> = sets.chain(chains).chain(rules).collect();
@@ -325,13 +369,25 @@ impl Rules {
         let delete = message(DELETE_TABLE, 0).text(1, &self.table);
         // To remove a table that may be there, it is made first.
         let mut all = vec![batch(BATCH_BEGIN), table(), delete, table()];
-        for (id, Set { name, is_ipv4, size }) in (1..).zip(&self.sets) {
-            // The kernel keeps the type for nft(8) alone: two addresses, and two ports.
-            let (address, len) = if *is_ipv4 { (7, 16) } else { (8, 40) };
-            let kind = [address, address, 13, 13].into_iter().fold(0, |kind, part| kind << 6 | part);
-            let new = message(NEW_SET, CREATE).text(1, &self.table).text(2, name);
-            let new = new.put(4, &u32::to_be_bytes(kind)).put(5, &u32::to_be_bytes(len));
-            all.push(new.put(10, &u32::to_be_bytes(id)).nest(9, &Attributes::default().number(1, *size)));
+        for (id, set) in (1u32..).zip(&self.sets) {
+            // The kernel keeps the type for nft(8) alone: two addresses, and two ports; or a mark.
+            const MARK: u32 = 19;
+            let (kind, len, size) = match *set {
+                Set::Flows { is_ipv4, size, .. } => {
+                    let (address, len) = if is_ipv4 { (7, 16) } else { (8, 40) };
+                    ([address, address, 13, 13].into_iter().fold(0, |kind, part| kind << 6 | part), len, size)
+                }
+                Set::Heartbeat { .. } => (MARK, 4u32, HEARTBEATS),
+            };
+            let mut new = message(NEW_SET, CREATE).text(1, &self.table).text(2, set.name());
+            if let Set::Heartbeat { timeout, .. } = set {
+                const TIMES_OUT: u32 = 0x10;
+                const CHANGED_BY_RULES: u32 = 0x20;
+                let timeout = (timeout.as_millis() as u64).to_be_bytes();
+                new = new.put(3, &(TIMES_OUT | CHANGED_BY_RULES).to_be_bytes()).put(11, &timeout);
+            }
+            new = new.put(4, &u32::to_be_bytes(kind)).put(5, &len.to_be_bytes());
+            all.push(new.put(10, &id.to_be_bytes()).nest(9, &Attributes::default().number(1, size)));
         }
         for chain in &self.chains {
             let mut new = message(NEW_CHAIN, CREATE).text(1, &self.table).text(3, chain.name);
@@ -341,7 +397,7 @@ impl Rules {
                 if let Some(device) = &chain.device {
                     place = place.text(3, device);
                 }
-                new = new.nest(4, &place).text(7, "filter");
+                new = new.nest(4, &place).text(7, hook.of_chain());
             }
             all.push(new);
         }
@@ -360,6 +416,13 @@ impl Rules {
                 all.push(new);
             }
         }
+        // The process works when it installs them.
+        let heartbeats = self.sets.iter().filter(|set| matches!(set, Set::Heartbeat { .. }));
+        all.extend(heartbeats.map(|set| {
+            let element = Attributes::default().nest(1, &Attributes::default().put(1, &[0; 4]));
+            let new = message(NEW_ELEMENT, CREATE).text(1, &self.table).text(2, set.name());
+            new.nest(3, &Attributes::default().nest(1, &element))
+        }));
         all.push(batch(BATCH_END));
         all
     }
@@ -368,19 +431,28 @@ impl Rules {
     pub(crate) fn text(&self) -> String {
         let family = if self.family == NETDEV { "netdev" } else { "inet" };
         let mut text = format!("table {family} {} {{\n", self.table);
-        for Set { name, is_ipv4, size } in &self.sets {
-            let address = if *is_ipv4 { "ipv4_addr" } else { "ipv6_addr" };
-            let kind = format!("{address} . {address} . inet_service . inet_service");
-            text.push_str(&format!("\tset {name} {{\n\t\ttype {kind}\n\t\tsize {size}\n\t}}\n"));
+        for set in &self.sets {
+            let (kind, rest) = match *set {
+                Set::Flows { is_ipv4, size, .. } => {
+                    let address = if is_ipv4 { "ipv4_addr" } else { "ipv6_addr" };
+                    let kind = format!("{address} . {address} . inet_service . inet_service");
+                    (kind, format!("size {size}"))
+                }
+                Set::Heartbeat { timeout, .. } => {
+                    let rest = format!("size {HEARTBEATS}\n\t\tflags dynamic,timeout\n\t\ttimeout ");
+                    (String::from("mark"), format!("{rest}{}ms", timeout.as_millis()))
+                }
+            };
+            text.push_str(&format!("\tset {} {{\n\t\ttype {kind}\n\t\t{rest}\n\t}}\n", set.name()));
         }
         for chain in &self.chains {
             text.push_str(&format!("\tchain {} {{\n", chain.name));
             if let Some((hook, priority)) = chain.hook {
                 let device =
                     chain.device.as_ref().map_or_else(String::new, |name| format!(" device \"{name}\""));
-                let hook = hook.kernel().1;
+                let (kind, hook) = (hook.of_chain(), hook.kernel().1);
                 text.push_str(&format!(
-                    "\t\ttype filter hook {hook}{device} priority {priority}; policy accept;\n"
+                    "\t\ttype {kind} hook {hook}{device} priority {priority}; policy accept;\n"
                 ));
             }
             for rule in &chain.rules {
@@ -389,6 +461,16 @@ impl Rules {
             text.push_str("\t}\n");
         }
         text + "}\n"
+    }
+}
+
+/// The rule by which the kernel remembers heartbeats in a set: those to a port, or all.
+fn heartbeat(marks: Marks, port: Option<u16>, set: &'static str) -> Rule {
+    let is_heartbeat = Marked { mask: marks.mask(), value: marks.of_heartbeat(), is_equal: true };
+    let to_port = port.map(ToUdpPort);
+    Rule {
+        name: "",
+        statements: [is_heartbeat].into_iter().chain(to_port).chain([Beat(set), Drop]).collect(),
     }
 }
 

@@ -10,6 +10,7 @@ const WORDS: u32 = 8;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Statement {
     Tcp,
+    ToUdpPort(u16),
     Icmp,
     Icmpv6,
     Syn(bool),
@@ -48,6 +49,11 @@ pub(crate) enum Statement {
     Queue(u16),
     Goto(&'static str),
     Accept,
+    Drop,
+    /// A heartbeat is remembered, in the set of this name.
+    Beat(&'static str),
+    /// None is remembered any more.
+    Stalled(&'static str),
     /// TCP over IPv4, and no fragment; in tables of a device.
     WholeIpv4Tcp,
     /// TCP directly after the header of IPv6; in tables of a device.
@@ -66,9 +72,9 @@ pub(crate) enum Statement {
 }
 
 use Statement::{
-    Accept, Count, Divert, ForThisHost, FromInterface, Goto, Handshake, HashBelow, Icmp, Icmpv6, InSet, Ipv4,
-    Ipv6, Leaving, Log, Marked, NoTrack, OfSocketMarked, OfTransparentSocket, Queue, SetMark,
-    SymmetricHashBelow, Syn, Tcp, ToInterface, Tproxy, WholeIpv4Tcp, WholeIpv6Tcp,
+    Accept, Beat, Count, Divert, Drop, ForThisHost, FromInterface, Goto, Handshake, HashBelow, Icmp, Icmpv6,
+    InSet, Ipv4, Ipv6, Leaving, Log, Marked, NoTrack, OfSocketMarked, OfTransparentSocket, Queue, SetMark,
+    Stalled, SymmetricHashBelow, Syn, Tcp, ToInterface, ToUdpPort, Tproxy, WholeIpv4Tcp, WholeIpv6Tcp,
 };
 
 /// The bytes of a packet that are logged: those of the headers.
@@ -83,6 +89,7 @@ impl Statement {
     fn text(&self) -> String {
         match self {
             Tcp => "meta l4proto tcp".to_owned(),
+            ToUdpPort(port) => format!("udp dport {port}"),
             Icmp => "meta l4proto icmp".to_owned(),
             Icmpv6 => "meta l4proto ipv6-icmp".to_owned(),
             Syn(true) => "tcp flags & (fin | syn | rst | ack) == syn".to_owned(),
@@ -118,6 +125,9 @@ impl Statement {
             Queue(number) => format!("queue flags bypass to {number}"),
             Goto(chain) => format!("goto {chain}"),
             Accept => "accept".to_owned(),
+            Drop => "drop".to_owned(),
+            Beat(set) => format!("update @{set} {{ meta mark & 0x00000000 }}"),
+            Stalled(set) => format!("meta mark & 0x00000000 != @{set}"),
             WholeIpv4Tcp => "meta protocol ip meta l4proto tcp ip frag-off & 0x3fff == 0".to_owned(),
             WholeIpv6Tcp => "meta protocol ip6 ip6 nexthdr tcp".to_owned(),
             InSet { set, is_ipv4, is_leaving } => {
@@ -185,10 +195,17 @@ pub(super) fn expressions(statement: &Statement, by_iptables: bool) -> Vec<(&'st
         let registers = new().number(1, REGISTER).number(2, REGISTER).number(3, 1);
         ("byteorder", registers.number(4, 4).number(5, 4))
     };
+    // A set of heartbeats has one element, 0, which any packet finds.
+    let nothing = || [meta(META_MARK), mask(4, &[0; 4], &[0; 4])];
     let route =
         |result: u32, flags: u32| ("fib", new().number(2, result).number(3, flags).number(1, REGISTER));
     match statement {
         Tcp => protocol(6),
+        ToUdpPort(port) => {
+            let mut all = protocol(17);
+            all.extend([payload(REGISTER, TRANSPORT_HEADER, 2, 2), compare(EQUAL, &port.to_be_bytes())]);
+            all
+        }
         Icmp => protocol(1),
         Icmpv6 => protocol(58),
         Syn(is_syn) => {
@@ -293,5 +310,16 @@ pub(super) fn expressions(statement: &Statement, by_iptables: bool) -> Vec<(&'st
         Divert { index, .. } => vec![immediate(&index.to_ne_bytes()), ("fwd", new().number(1, REGISTER))],
         Goto(chain) => vec![verdict(-4, Some(chain))],
         Accept => vec![verdict(1, None)],
+        Drop => vec![verdict(0, None)],
+        Beat(set) => {
+            const UPDATE: u32 = 1;
+            let [load, zero] = nothing();
+            vec![load, zero, ("dynset", new().text(1, set).number(3, UPDATE).number(4, REGISTER))]
+        }
+        Stalled(set) => {
+            const INVERTED: u32 = 1;
+            let [load, zero] = nothing();
+            vec![load, zero, ("lookup", new().text(1, set).number(2, REGISTER).number(5, INVERTED))]
+        }
     }
 }

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
+use std::net::UdpSocket;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use lasthop_base::{Duration, Time};
 use lasthop_proto::Dscp;
@@ -17,12 +19,14 @@ use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
 
 use super::classes::{self, Classes, Entry};
+use super::doubt::{Cause, Doubt};
 use super::keeper::{Keeper, Wanted};
 use super::ports::{Handed, Ports};
 use super::{Board, Status, random};
 use crate::arms::Arms;
 use crate::config::{Config, SchemeName, TunnelScheme};
 use crate::kernel::datagrams::{Datagrams, Received};
+use crate::kernel::heartbeat::{BY_TUNNEL, Heartbeat};
 use crate::kernel::tunnel_routes::TunnelRoutes;
 use crate::kernel::{Marks, links};
 use crate::log;
@@ -37,6 +41,8 @@ const BATCH: usize = 256;
 
 /// The longest packet of IP, which has a header of IPv6 beyond its length.
 const LONGEST: usize = (1 << 16) + 40;
+
+const OTHER_KEY: &str = "datagrams that fail authentication: is the key the same at both ends?";
 
 /// The monotonic clock.
 fn now() -> Time {
@@ -63,6 +69,8 @@ pub(super) struct Carrier {
     /// A packet of a super-packet.
     segment: Vec<u8>,
     written: Time,
+    doubt: Doubt,
+    heartbeat: Heartbeat<UdpSocket>,
     /// What ends before this one have counted.
     former: Counters,
 }
@@ -77,8 +85,8 @@ impl Carrier {
     ) -> io::Result<Carrier> {
         let settings = config.tunnel.clone().ok_or_else(|| io::Error::other("the file has no tunnel"))?;
         let tun = Tun::open(&settings.interface)?;
-        let mark = Marks::new(config.gateway.mark_bit).of_tunnel();
-        let datagrams = Datagrams::open(settings.port, mark).map_err(|error| {
+        let marks = Marks::new(config.gateway.mark_bit);
+        let datagrams = Datagrams::open(settings.port, marks.of_tunnel()).map_err(|error| {
             io::Error::new(error.kind(), format!("tunnel.port {}: {error}", settings.port))
         })?;
         let tunnel = new_tunnel(config, &key)?;
@@ -100,6 +108,8 @@ impl Carrier {
             buffer: vec![0; LONGEST],
             segment: Vec::new(),
             written: Time::ZERO,
+            heartbeat: Heartbeat::new(marks, BY_TUNNEL, Instant::now())?,
+            doubt: Doubt::new(now(), settings.patience, settings.peer.is_some()),
             former: Counters::default(),
         })
     }
@@ -283,8 +293,26 @@ impl Carrier {
         }
     }
 
+    /// Says why the tunnel may not be up.
+    fn tell_doubt(&mut self, at: Time) {
+        let forged = self.former.forged + self.tunnel.counters().forged;
+        let (name, facts) = match self.doubt.look(at, self.tunnel.is_up(), forged) {
+            None => return,
+            Some(Cause::Key(count)) => (
+                "tunnel hears another key",
+                json!({"datagrams": count, "meaning": OTHER_KEY, "remedy": "copy tunnel.key from one gateway to the other"}),
+            ),
+            Some(Cause::NoAnswer) => {
+                let remedy = "see whether it runs, its UDP port is open, and tunnel.key is the same: it answers no other";
+                ("tunnel has no answer", json!({"peer": self.tunnel.peer(), "remedy": remedy}))
+            }
+        };
+        log::event(name, facts);
+    }
+
     fn tick(&mut self, at: Time) -> io::Result<()> {
         self.written = at;
+        self.heartbeat.beat(Instant::now());
         let is_stopped = self.evidence.lock().stopped_s().is_some();
         let unhelped = if is_stopped { 1000 } else { self.config.gateway.unhelped_permille() as u16 };
         self.tunnel.set_unhelped(unhelped);
@@ -294,6 +322,7 @@ impl Carrier {
             self.former = add(self.former, self.tunnel.counters());
             self.tunnel = new_tunnel(&self.config, &self.key)?;
         }
+        self.tell_doubt(at);
         self.board.write(Some(self.status()));
         self.keeper.failure().map_or(Ok(()), Err)
     }

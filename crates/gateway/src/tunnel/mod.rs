@@ -11,6 +11,7 @@
 mod batch;
 mod carrier;
 mod classes;
+mod doubt;
 mod keeper;
 mod ports;
 

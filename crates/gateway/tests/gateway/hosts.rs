@@ -186,10 +186,16 @@ pub(crate) struct Gateway {
 impl Gateway {
     /// One with this file, at the host where this is called.
     pub(crate) fn run(file: PathBuf, options: &[&str]) -> Gateway {
+        Gateway::run_managed(file, options, None)
+    }
+
+    /// As [`run`](Gateway::run), with the socket of a service manager.
+    pub(crate) fn run_managed(file: PathBuf, options: &[&str], manager: Option<&Path>) -> Gateway {
         let mut child = Command::new(env!("CARGO_BIN_EXE_lasthop-gateway"))
             .arg("run")
             .arg(&file)
             .args(options)
+            .envs(manager.map(|socket| ("NOTIFY_SOCKET", socket)))
             .stderr(Stdio::piped())
             .spawn()
             .expect("the gateway runs");

@@ -13,6 +13,8 @@ mod hosts;
 mod observation;
 #[cfg(target_os = "linux")]
 mod offer;
+#[cfg(target_os = "linux")]
+mod pauses;
 mod report;
 #[cfg(target_os = "linux")]
 mod shaper;

@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 use super::hosts::{Network, SERVER, connect, echo};
 
 /// How many SYNs this host has sent again.
-fn retransmitted_syns() -> u64 {
+pub(super) fn retransmitted_syns() -> u64 {
     let counters = fs::read_to_string("/proc/thread-self/net/netstat").expect("counters");
     let mut lines = counters.lines().filter(|line| line.starts_with("TcpExt: "));
     let [names, values] = [lines.next(), lines.next()].map(|line| line.expect("those of TCP").split(' '));

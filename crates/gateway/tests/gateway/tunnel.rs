@@ -330,6 +330,14 @@ fn without_the_other_gateway_packets_take_other_routes() {
     pair.expect_up();
     exchange_through(&mut stream, &pair.near);
 
+    // One that is stopped.
+    let process = Pid::from_raw(pair.near.child.id() as i32);
+    kill(process, Signal::SIGSTOP).expect("it runs");
+    exchange(&mut stream);
+    kill(process, Signal::SIGCONT).expect("it runs");
+    pair.expect_up();
+    exchange_through(&mut stream, &pair.near);
+
     // The interface, and the one below it, go and come.
     ip("link delete lasthop-tun");
     exchange(&mut stream);
@@ -363,7 +371,7 @@ fn without_the_other_gateway_packets_take_other_routes() {
 #[test]
 fn strangers_get_no_answer() {
     let Some(network) = Network::of("tunnel::strangers_get_no_answer") else { return };
-    let pair = Pair::start(network, "scheme = \"arq\"", "");
+    let mut pair = Pair::start(network, "scheme = \"arq\"", "patience = \"500 ms\"");
     let socket = pair.network.client.run(|| UdpSocket::bind(address(CLIENT[0], 0)).expect("a port"));
     for round in 0..5000usize {
         let kind = [1, 2, 3][round % 3];
@@ -388,9 +396,22 @@ fn strangers_get_no_answer() {
     fs::write(pair.network.directory().join("key"), "5b".repeat(32)).expect("a file");
     pair.near.reload().expect("a valid file");
     expect(&pair.near, "it has the new key", |tunnel| tunnel["is_up"] == false);
+    // The other one knows why it hears nothing, and this one what may be wrong.
+    expect(&pair.far, "it is silent", |tunnel| tunnel["is_up"] == false);
+    let forged = count(&pair.far, "forged");
+    expect(&pair.far, "greetings come", |tunnel| tunnel["counters"]["forged"].as_u64() > Some(forged + 1));
+    let (_, status) = pair.far.ask("status", &[]);
+    assert!(status.contains("fails authentication: is the key the same at both ends?"), "{status}");
     pair.far.reload().expect("a valid file");
     pair.expect_up();
     pair.network.client.run(|| talk(BEHIND[0], 50_000));
+    for (gateway, event) in
+        [(&mut pair.near, "tunnel has no answer"), (&mut pair.far, "tunnel hears another key")]
+    {
+        kill(Pid::from_raw(gateway.child.id() as i32), Signal::SIGTERM).expect("it runs");
+        let log = gateway.wait();
+        assert_eq!(log.matches(event).count(), 1, "{log}");
+    }
 }
 
 /// If a route cannot be made, none leads into the tunnel, and the others work without it.
