@@ -33,7 +33,20 @@ pub(crate) fn key_of(config: &Config) -> io::Result<Option<Key>> {
         wrong(error.kind(), format!("{error}; {remedy}"))
     })?;
     let expected = "expected 64 hexadecimal digits, as `lasthop-gateway key` prints them";
-    text.parse().map(Some).map_err(|()| wrong(io::ErrorKind::InvalidData, expected.to_owned()))
+    let found = || format!("found {} characters, {expected}", text.trim_end().chars().count());
+    text.parse().map(Some).map_err(|()| wrong(io::ErrorKind::InvalidData, found()))
+}
+
+/// Checks the key of a tunnel; returns what is probably not meant, such as that it is still to be made.
+///
+/// # Errors
+/// If it cannot be used.
+pub(crate) fn check_key(config: &Config) -> io::Result<Option<String>> {
+    match key_of(config) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Some(error.to_string())),
+        Err(error) => Err(error),
+        Ok(_) => Ok(key_caveat(config)),
+    }
 }
 
 /// What is wrong with the permissions of a tunnel's key, if others may read it.

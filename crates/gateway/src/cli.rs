@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::arms;
 use crate::config::Config;
 #[cfg(target_os = "linux")]
 use crate::kernel::tunnel_routes::TunnelRoutes;
@@ -10,26 +11,122 @@ use crate::report::{self, Evidence, Report};
 #[cfg(target_os = "linux")]
 use crate::{agents, control, process, setup, shaper, tunnel};
 
-const HELP: &str = "\
-Usage: lasthop-gateway COMMAND
+/// A command, as its help says.
+struct Command {
+    name: &'static str,
+    operands: &'static str,
+    summary: &'static str,
+    /// Each option with its meaning.
+    options: &'static [(&'static str, &'static str)],
+    /// Whether it needs a file; `None` if it takes none.
+    needs_file: Option<bool>,
+}
 
-Remedies on the connections and packets of a real link. Linux only.
+const JSON: (&str, &str) = ("--json", "Print JSON.");
 
-Commands:
-  run FILE [--observe] [--replace]  Help flows across the radio as the file says, until SIGTERM; SIGHUP reads it again.
-                                    --observe helps none, and counts. --replace takes over from the one that runs,
-                                    which carries its connections to their end.
-  check FILE                        Check a file, and print it with every default.
-  rules FILE                        Print the rules of nft and the routes that `run` installs.
-  status [FILE] [--json]            Print what the running gateway counts.
-  report [FILE] [--json]            Print what help gains, compared with the share of flows that is left alone.
-  reload [FILE]                     Let the running gateway read its file again.
-  remove FILE                       Remove the routes, interfaces and queues of a gateway that was killed.
-  key                               Print a new key for a tunnel.
-  schema                            Print the JSON Schema of files.
+const COMMANDS: [Command; 9] = [
+    Command {
+        name: "run",
+        operands: "FILE [--observe] [--replace]",
+        summary: "Help flows across the radio as the file says, until SIGTERM; SIGHUP reads it again.",
+        options: &[
+            ("--observe", "Help no flow, and count those that would be helped."),
+            ("--replace", "Take over from the one that runs, which carries its connections to their end."),
+        ],
+        needs_file: Some(true),
+    },
+    Command {
+        name: "check",
+        operands: "FILE",
+        summary: "Check a file and its key, and print it with every default.",
+        options: &[],
+        needs_file: Some(true),
+    },
+    Command {
+        name: "rules",
+        operands: "FILE",
+        summary: "Print the rules of nft and the routes that `run` installs.",
+        options: &[],
+        needs_file: Some(true),
+    },
+    Command {
+        name: "status",
+        operands: "[FILE] [--json]",
+        summary: "Print what the running gateway counts.",
+        options: &[JSON],
+        needs_file: Some(false),
+    },
+    Command {
+        name: "report",
+        operands: "[FILE] [--json]",
+        summary: "Print what help gains, compared with the share of flows that is left alone.",
+        options: &[JSON],
+        needs_file: Some(false),
+    },
+    Command {
+        name: "reload",
+        operands: "[FILE]",
+        summary: "Let the running gateway read its file again.",
+        options: &[],
+        needs_file: Some(false),
+    },
+    Command {
+        name: "remove",
+        operands: "FILE",
+        summary: "Remove the routes, interfaces and queues of a gateway that was killed.",
+        options: &[],
+        needs_file: Some(true),
+    },
+    Command {
+        name: "key",
+        operands: "",
+        summary: "Print a new key for a tunnel.",
+        options: &[],
+        needs_file: None,
+    },
+    Command {
+        name: "schema",
+        operands: "",
+        summary: "Print the JSON Schema of files.",
+        options: &[],
+        needs_file: None,
+    },
+];
 
-Without FILE, the running gateway is asked at /run/lasthop/control.
-";
+const WITHOUT_FILE: &str = "Without FILE, the running gateway is asked at /run/lasthop/control.\n";
+
+/// The help of all commands.
+fn help() -> String {
+    let mut text = String::from(
+        "Usage: lasthop-gateway COMMAND\n\n\
+         Remedies on the connections and packets of a real link. Linux only.\n\nCommands:\n",
+    );
+    for Command { name, operands, summary, options, .. } in &COMMANDS {
+        text.push_str(&format!("  {:<32}  {summary}\n", format!("{name} {operands}")));
+        for (option, meaning) in *options {
+            text.push_str(&format!("{:36}{option}  {meaning}\n", ""));
+        }
+    }
+    text + "\n" + WITHOUT_FILE
+}
+
+impl Command {
+    fn help(&self) -> String {
+        let Command { name, operands, summary, options, needs_file } = self;
+        let usage = format!("lasthop-gateway {name} {operands}");
+        let mut text = format!("Usage: {}\n\n{summary}\n", usage.trim_end());
+        if !options.is_empty() {
+            text.push_str("\nOptions:\n");
+        }
+        for (option, meaning) in *options {
+            text.push_str(&format!("  {option:<9}  {meaning}\n"));
+        }
+        if *needs_file == Some(false) {
+            text = text + "\n" + WITHOUT_FILE;
+        }
+        text
+    }
+}
 
 /// What is wrong.
 #[derive(Debug)]
@@ -60,24 +157,19 @@ fn load(file: &Path) -> Result<Config, Failure> {
 fn command(arguments: &[String]) -> Result<String, Failure> {
     let (options, words): (Vec<&str>, Vec<&str>) =
         arguments.iter().map(String::as_str).partition(|word| word.starts_with('-'));
+    let find = |name: &str| COMMANDS.iter().find(|command| command.name == name);
     if options.iter().any(|option| ["--help", "-h"].contains(option)) {
-        return Ok(HELP.to_owned());
+        return Ok(words.first().and_then(|name| find(name)).map_or_else(help, Command::help));
     }
     if matches!(*options, ["--version" | "-V"]) && words.is_empty() {
         return Ok(format!("lasthop-gateway {}\n", env!("CARGO_PKG_VERSION")));
     }
-    let Some((name, files)) = words.split_first() else { return Err(wrong(format!("no command\n\n{HELP}"))) };
-    let (known, needs_file): (&[&str], Option<bool>) = match *name {
-        "run" => (&["--observe", "--replace"], Some(true)),
-        "check" | "rules" | "remove" => (&[], Some(true)),
-        "status" | "report" => (&["--json"], Some(false)),
-        "reload" => (&[], Some(false)),
-        "schema" | "key" => (&[], None),
-        other => {
-            let commands = ["run", "check", "rules", "status", "report", "reload", "remove", "key", "schema"];
-            let expected = lasthop_scenario::alternatives(other, commands);
-            return Err(wrong(format!("found the command \"{other}\", {expected}")));
-        }
+    let Some((name, files)) = words.split_first() else {
+        return Err(wrong(format!("no command\n\n{}", help())));
+    };
+    let Some(command) = find(name) else {
+        let expected = lasthop_scenario::alternatives(name, COMMANDS.iter().map(|command| command.name));
+        return Err(wrong(format!("found the command \"{name}\", {expected}")));
     };
     if *name == "report" && options.contains(&"--predict") {
         let remedy = "install the Python package, and run `lasthop gateway report FILE --predict`";
@@ -85,11 +177,12 @@ fn command(arguments: &[String]) -> Result<String, Failure> {
             "report: --predict needs the simulator, which this program has not; {remedy}"
         )));
     }
-    if let Some(option) = options.iter().find(|option| !known.contains(option)) {
-        let expected = lasthop_scenario::alternatives(option, known.iter().copied());
+    let known = || command.options.iter().map(|(option, _)| *option);
+    if let Some(option) = options.iter().find(|option| !known().any(|known| known == **option)) {
+        let expected = lasthop_scenario::alternatives(option, known());
         return Err(wrong(format!("{name}: found the option \"{option}\", {expected}")));
     }
-    let file = match (files, needs_file) {
+    let file = match (files, command.needs_file) {
         ([file], Some(_)) => Some(PathBuf::from(file)),
         ([], Some(false) | None) => None,
         ([], _) => return Err(wrong(format!("{name}: expected a file"))),
@@ -103,7 +196,8 @@ fn command(arguments: &[String]) -> Result<String, Failure> {
     };
     match (*name, file, config) {
         ("check", Some(file), Some(config)) => {
-            let caveats = config.caveats().into_iter().chain(config.directory_caveats(&file));
+            let key = arms::check_key(&config)?;
+            let caveats = config.caveats().into_iter().chain(config.directory_caveats(&file)).chain(key);
             let caveats = caveats.map(|caveat| format!("# Caveat: {caveat}\n"));
             Ok(caveats.collect::<String>() + &config.to_toml())
         }
@@ -230,7 +324,16 @@ fn summary(status: &serde_json::Value) -> String {
             (false, Some(peer)) => format!("the gateway at {peer} is silent: packets take other routes"),
             _ => String::from("has not found the other gateway: packets take other routes"),
         };
-        lines.push_str(&format!("tunnel {}: {state}\n", tunnel["interface"].as_str().unwrap_or_default()));
+        let is_forged = tunnel["is_up"] == false && tunnel["counters"]["forged"] != 0;
+        let doubt = if is_forged {
+            "; what comes fails authentication: is the key the same at both ends?"
+        } else {
+            ""
+        };
+        lines.push_str(&format!(
+            "tunnel {}: {state}{doubt}\n",
+            tunnel["interface"].as_str().unwrap_or_default()
+        ));
         if let (Some(rtt), Some(loss)) = (tunnel["rtt_s"].as_f64(), tunnel["loss"].as_f64()) {
             lines.push_str(&format!("{:>17.1} ms  round trip\n{:>18.1} %  lost\n", rtt * 1e3, loss * 1e2));
         }

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use lasthop_base::{BitRate, Bytes, Duration, Probability};
 use lasthop_scenario::{Fault, ScenarioError, TomlFile};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 #[cfg(target_os = "linux")]
 pub(crate) use directories::directory_of;
@@ -121,8 +121,16 @@ pub struct Gateway {
     pub control: PathBuf,
     /// An address of this host for the page of the gateway, and for Prometheus at `/metrics`, such as `"127.0.0.1:9330"`. By
     /// default there is none.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "address")]
     pub metrics: Option<SocketAddr>,
+}
+
+/// An address and a port; the error says what is expected.
+fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let expected = "expected an address and a port, such as \"127.0.0.1:9330\" or \"[2001:db8::1]:9330\"";
+    let wrong = |_| serde::de::Error::custom(format!("found \"{text}\", {expected}"));
+    text.parse().map(Some).map_err(wrong)
 }
 
 fn default_observed() -> Probability {

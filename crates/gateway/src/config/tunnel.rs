@@ -31,7 +31,7 @@ pub struct Tunnel {
     /// The file of the key, which both gateways have: `lasthop-gateway key` makes one.
     pub key: PathBuf,
     /// Address and port of the other gateway. One of the two must know it; the other one learns it, and may be anywhere.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "super::address")]
     pub peer: Option<SocketAddr>,
     /// The UDP port of this gateway.
     #[serde(default = "default_port")]

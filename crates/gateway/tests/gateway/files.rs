@@ -1,5 +1,8 @@
 //! Files: what they mean, and their errors.
 
+use std::fs;
+
+use lasthop_gateway::cli;
 use lasthop_gateway::config::{Class, Config, SchemeName};
 use lasthop_proto::arq::Retransmissions;
 use lasthop_tunnel::Help;
@@ -55,6 +58,7 @@ fn errors_have_place_cause_and_remedy() {
             "metrics = \"0.0.0.0:9330\"",
             "gateway.metrics: found \"0.0.0.0:9330\", expected an address of the loopback",
         ),
+        ("metrics = \"9330\"", "gateway.metrics: found \"9330\", expected an address and a port, such as"),
         ("unhelped = 0.0005", "gateway.unhelped: found 0.0005, expected steps of 0.001"),
         ("hold = \"1 us\"", "gateway.hold: found 1 us, expected 100 ms to 60 s"),
         ("port = 80", "gateway.port: found 80, expected 1024 to 65534"),
@@ -233,6 +237,7 @@ fn tunnels_have_a_class_for_each_rule() {
             ["peer", "min_packet_size = \"1600 B\"\npeer"],
             "tunnel.min_packet_size: found 1600 B, expected 576 B to packet_size, 1500 B",
         ),
+        (["192.0.2.1:9332", "192.0.2.1"], "tunnel.peer: found \"192.0.2.1\", expected an address and a port"),
         (["peer", "patience = \"1 ms\"\npeer"], "tunnel.patience: found 1 ms, expected 500 ms to 60 s"),
         (
             ["[gateway]", "[gateway]\nradio = [\"lasthop-tun\"]"],
@@ -273,4 +278,75 @@ fn the_schema_has_every_key_with_a_meaning() {
         keys += 1;
     }
     assert!(keys >= 25, "{keys}");
+}
+
+/// What the program prints, or what is wrong.
+fn command(words: &[&str]) -> Result<String, String> {
+    cli::run(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
+}
+
+#[test]
+fn every_command_says_its_options() {
+    let all = command(&["--help"]).expect("help");
+    for (name, options) in [
+        ("run", ["--observe", "--replace"].as_slice()),
+        ("status", &["--json"]),
+        ("report", &["--json"]),
+        ("check", &[]),
+        ("rules", &[]),
+        ("reload", &[]),
+        ("remove", &[]),
+        ("key", &[]),
+        ("schema", &[]),
+    ] {
+        let own = command(&[name, "--help"]).expect("help");
+        assert!(own.starts_with(&format!("Usage: lasthop-gateway {name}")), "{own}");
+        let found = own.lines().filter_map(|line| line.trim_start().strip_prefix("--")).count();
+        assert_eq!(found, options.len(), "{own}");
+        for option in options {
+            assert!(own.contains(&format!("\n  {option} ")) && all.contains(option), "{own}");
+        }
+        assert!(all.contains(&format!("\n  {name} ")), "{all}");
+    }
+}
+
+/// Whatever is asked with a broken file says where it is broken; a key is looked at as well.
+#[test]
+fn what_is_broken_is_named_by_every_command() {
+    let directory = std::env::temp_dir().join(format!("lasthop-files-{}", std::process::id()));
+    fs::create_dir_all(&directory).expect("a directory");
+    let (file, key) = (directory.join("gateway.toml"), directory.join("key"));
+    let path = file.display().to_string();
+    fs::write(&file, "[gateway]\nradio = [\"a\"]\nhold = 3\n").expect("a file");
+    for name in ["check", "status", "report", "reload", "rules", "remove"] {
+        let error = command(&[name, &path]).expect_err("a broken file");
+        assert!(error.contains("gateway.hold") && error.contains(&format!("--> {path}:3:8")), "{error}");
+    }
+    let text = format!("[gateway]\nscheme = \"arq\"\n[tunnel]\nkey = {key:?}\n");
+    fs::write(&file, text).expect("a file");
+    let check = || command(&["check", &path]);
+    let place = format!("tunnel.key {}", key.display());
+    let caveat = |expected: &str| {
+        let printed = check().expect("a valid file");
+        printed.lines().any(|line| line.contains(&place) && line.contains(expected))
+    };
+    assert!(caveat("`lasthop-gateway key` prints one"), "it may be made later");
+    let shorter = "5a".repeat(31);
+    for wrong in [&shorter, "5a", &"xy".repeat(32)] {
+        fs::write(&key, wrong).expect("a file");
+        let error = check().expect_err("no key");
+        let expected = format!("{place}: found {} characters, expected 64 hexadecimal digits", wrong.len());
+        assert!(error.starts_with(&expected), "{error}");
+    }
+    fs::write(&key, "5a".repeat(32)).expect("a file");
+    #[cfg(unix)]
+    for (mode, is_open) in [(0o640, true), (0o600, false)] {
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(&key, fs::Permissions::from_mode(mode)).expect("its owner");
+        assert_eq!(caveat("others may read it"), is_open, "{mode:o}");
+    }
+    fs::remove_file(&key).expect("a file");
+    fs::create_dir(&key).expect("a directory");
+    assert!(check().expect_err("no file").starts_with(&place));
+    fs::remove_dir_all(directory).expect("a directory");
 }
