@@ -500,6 +500,30 @@ mod tests {
     }
 
     #[test]
+    fn flows_are_written_again_when_the_disk_has_room() {
+        let path = std::env::temp_dir().join(format!("lasthop-full-{}.jsonl", std::process::id()));
+        std::os::unix::fs::symlink("/dev/full", &path).expect("a link");
+        let mut flows = flows();
+        flows.rows = Some(Rows::open(&path).expect("a file"));
+        flows.config.gateway.flows = Some(path.clone());
+        flows.note(Line::Clock(flows.settings()));
+        assert_eq!((flows.rows.is_some(), flows.counters.failures.get()), (false, 1));
+        let mut written = |is_due: bool| {
+            if is_due {
+                flows.unwritten = Instant::now().checked_sub(Duration::from_secs(60));
+            }
+            flows.tick();
+            flows.rows.is_some()
+        };
+        assert_eq!([written(true), written(false)], [false; 2]);
+        std::fs::remove_file(&path).expect("a link");
+        assert_eq!([written(false), written(true)], [false, true]);
+        let text = std::fs::read_to_string(&path).expect("a file");
+        assert!(matches!(serde_json::from_str(&text), Ok(Line::Start(_))), "{text}");
+        std::fs::remove_file(&path).expect("a file");
+    }
+
+    #[test]
     fn flows_of_which_reports_were_lost_are_left_out() {
         let mut flows = flows();
         flows.take(&logged(HELPED_SYN, &packet(1, Flags::SYN)));
