@@ -168,6 +168,10 @@ def _archive(program: Path, path: Path) -> Path:
     contents = {
         "usr/sbin/lasthop-gateway": (program.read_bytes(), 0o755),
         "etc/lasthop/gateway.toml.example": (example(), 0o644),
+        "usr/share/nftables.d/chain-pre/input/lasthop-gateway.nft": (
+            FILES.joinpath("lasthop-gateway.nft").read_bytes(),
+            0o644,
+        ),
         "etc/init.d/lasthop-gateway": (FILES.joinpath("lasthop-gateway.init").read_bytes(), 0o755),
     }
     with tarfile.open(path, "w:gz") as archive:
