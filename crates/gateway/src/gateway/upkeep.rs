@@ -57,8 +57,7 @@ impl Gateway {
         if let Some(pause) = self.heartbeat.pause(now) {
             let passed = self.pass_held()? + self.count_stalled();
             self.counters.passed_by_stall.add(passed);
-            let meaning =
-                "it was stopped, or waited for a disk or a processor; new flows have passed meanwhile";
+            let meaning = "it was stopped, or waited for a disk, a processor or a successor; new flows have passed meanwhile";
             log::event(
                 "has stood still",
                 json!({"for_s": pause.as_secs_f64(), "flows": passed, "meaning": meaning}),

@@ -1,7 +1,7 @@
 //! A process that is stopped, or hangs.
 
 use std::io::{Read, Write};
-use std::os::unix::net::UnixDatagram;
+use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::thread;
 use std::time::Instant;
 
@@ -14,6 +14,14 @@ use super::succession::retransmitted_syns;
 
 fn signal(gateway: &Gateway, signal: Signal) {
     kill(Pid::from_raw(gateway.child.id() as i32), signal).expect("it runs");
+}
+
+/// Waits until it has told what has passed since it stood still.
+fn expect_awake(gateway: &Gateway) {
+    let end = Instant::now() + PATIENCE;
+    while gateway.count("passed_by_stall") == 0 {
+        assert!(Instant::now() < end, "{:#}", gateway.status());
+    }
 }
 
 /// New connections pass, after the second in which their first packet is held; those that it has, and those that the kernel
@@ -32,14 +40,35 @@ fn a_stopped_process_holds_nothing() {
     // The first asks again, if it was held.
     assert!(network.client.run(retransmitted_syns) - before <= 1);
     signal(&gateway, Signal::SIGCONT);
+    expect_awake(&gateway);
+    let _stream = network.client.run(|| connect(SERVER[1], 7000).expect("a listener"));
+    gateway.expect("split", 2);
     for stream in passed.iter_mut().chain([&mut split]) {
         stream.write_all(b"x").expect("it is open");
         stream.read_exact(&mut [0]).expect("an answer");
     }
-    assert_eq!((gateway.count("split"), gateway.count("failures")), (1, 0));
+    for counter in ["failures", "refused", "opening"] {
+        assert_eq!(gateway.count(counter), 0, "{counter}");
+    }
     assert!((3..=4).contains(&gateway.count("passed_by_stall")), "{:#}", gateway.status());
+}
+
+/// One that waits for a successor, which has been given all and says nothing.
+#[test]
+fn a_successor_that_hangs_holds_nothing() {
+    let Some(network) = Network::of("pauses::a_successor_that_hangs_holds_nothing") else { return };
+    let gateway = network.start("unhelped = 0");
+    let _servers = network.server.run(|| echo(SERVER, 7000));
+    let mut asking = UnixStream::connect(network.directory().join("control")).expect("its socket");
+    asking.write_all(b"hand-over\n").expect("it listens");
+    assert!(asking.read(&mut [0; 64]).expect("an answer") > 0);
+    let before = network.client.run(retransmitted_syns);
+    network.client.run(|| talk(SERVER[0], 1000));
+    assert!(network.client.run(retransmitted_syns) - before <= 1);
+    drop(asking);
+    expect_awake(&gateway);
     let _stream = network.client.run(|| connect(SERVER[1], 7000).expect("a listener"));
-    gateway.expect("split", 2);
+    gateway.expect("split", 1);
 }
 
 /// Flows with agents go on without, and with them when it goes on.
