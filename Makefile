@@ -91,7 +91,7 @@ lint-python: extension
 lint-rust:
 	$(call if_there,fmt,--all --check)
 	$(if $(shell command -v rustfmt),rustfmt --check --edition 2024 $(REGISTERED),@echo "skipped: there is no rustfmt")
-	$(call if_there,clippy,--quiet --workspace --all-targets -- -D warnings)
+	$(call if_there,clippy,--quiet --workspace --lib --bins --tests --examples -- -D warnings)
 
 doc:
 	RUSTDOCFLAGS='-D warnings' cargo doc --quiet --workspace --no-deps

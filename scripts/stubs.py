@@ -153,7 +153,7 @@ def stub() -> str:
             "generate-stubs",
             "--quiet",
             "--profile",
-            "test",
+            "dev",
             "--out",
             folder,
         ]
