@@ -25,6 +25,7 @@ class Mutation:
 
     Where a claim compares two sides they are exchanged: with one side in place of both it would compare a
     sample with itself, of which nothing can be told. `overrides` and `runs`, if not 0, are for experiments.
+    `cheap` runs in every test run, whatever its paper.
     """
 
     mechanism: str
@@ -35,6 +36,7 @@ class Mutation:
     experiments: Mapping[str, str] = field(default_factory=dict)
     overrides: Settings = field(default_factory=dict)
     runs: int = 0
+    cheap: bool = False
 
 
 def _exchange(one: str, other: str) -> dict[str, str]:
@@ -104,6 +106,8 @@ MUTATIONS = (
         "the code on all segments", "selective-fec", "great-improvement", values=_exchange("all", "none")
     ),
     Mutation("the code on some", "selective-fec", "close-to-none", values={"selective": "all"}),
+    Mutation("the code on what matters", "selective-fec", "still-relevant", values={"selective": "none"}),
+    Mutation("the cost of the code", "selective-fec", "six", values={"all": "none"}),
     Mutation(
         "the code on what leads to timeouts",
         "selective-fec",
@@ -130,6 +134,22 @@ MUTATIONS = (
     Mutation("loss windows of a hundred", "vstcp", "loss-window-100", values=_exchange("100", "5")),
     Mutation(
         "sizes by the loss rate", "vstcp", "smaller-2", experiments=_exchange("trace-2-3", "trace-2-11")
+    ),
+    Mutation(
+        "sizes by losses",
+        "vstcp",
+        "smaller",
+        experiments=_exchange("trace-3", "trace-11"),
+        overrides={"limit": 20.0},
+        cheap=True,
+    ),
+    Mutation(
+        "a buffer for each host",
+        "vstcp",
+        "blocked",
+        values=_exchange("fifo", "round-robin"),
+        overrides={"limit": 20.0},
+        cheap=True,
     ),
     Mutation("a wanted loss rate", "vstcp", "wanted-loss-overheads", values=_exchange("0.0", "1.0")),
     Mutation("a low smallest size", "vstcp", "too-high-minimum", values=_exchange("512 B", "128 B"), runs=10),
@@ -232,7 +252,11 @@ def judgements(
 @pytest.mark.parametrize(
     "mutation",
     [
-        pytest.param(each, id=each.mechanism, marks=pytest.mark.campaign if each.paper in DEAR else [])
+        pytest.param(
+            each,
+            id=each.mechanism,
+            marks=[] if each.cheap or each.paper not in DEAR else pytest.mark.campaign,
+        )
         for each in MUTATIONS
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from lasthop._lasthop import Quantity
@@ -104,6 +105,28 @@ def errors(rate: str, kilobit: int = 1000) -> Settings:
     thousands = 1 if rate.endswith("K") else 2
     bits = RATES[rate] * (kilobit / 1000) ** thousands
     return {"radio.channel.iid.ber": rounded(1 / bits, 8)}
+
+
+CELL: Settings = {
+    "topology.graph": {"wired": ["fixed-base"], "cell": ["base-mobile"]},
+    "transfer.from": "fixed",
+    "transfer.to": "mobile",
+    "cell.phy.dsss.data_rate": 2e6,
+    "cell.priority": True,
+}
+"""A medium that the base station and the mobile host share, in place of the duplex link."""
+
+
+def drops(rate: str) -> Settings:
+    """Return the setting for an error rate above the MAC of such a medium, for packets of 1500 and 40 B.
+
+    Examples
+    --------
+    >>> drops("256K")
+    {'cell.drop': {'down': 0.045793334, 'up': 0.0012492191}}
+    """
+    down, up = (-math.expm1(-8 * size / RATES[rate]) for size in (1500, 40))
+    return {"cell.drop": {"down": rounded(down, 8), "up": rounded(up, 8)}}
 
 
 def two_state(period: str) -> Settings:

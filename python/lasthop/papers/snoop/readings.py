@@ -2,10 +2,13 @@
 
 from lasthop.papers.paper import Choice, Reading
 from lasthop.papers.snoop.network import (
+    CELL,
     INTERVALS,
     NEVER,
+    NO_ERRORS,
     RATES,
     at_rate,
+    drops,
     errors,
     itinerary,
     moving,
@@ -29,6 +32,27 @@ _BINARY = {
 }
 
 READINGS = (
+    Reading(
+        "medium",
+        "How do the stations share the WaveLAN of 2 Mb/s in figure 4? The papers have its peak throughput "
+        'only; by section 4.1 of the paper of 1997 (ToN 5(6)) it is "a shared-medium wireless LAN".',
+        (
+            Choice(
+                "duplex",
+                "not at all: each direction has a link of 1.649 Mb/s, which gives the printed peak",
+            ),
+            Choice(
+                "half-duplex",
+                "by the rules of IEEE 802.11 at 2 Mb/s, so acknowledgements take air time: without errors "
+                "1.52 Mb/s, for 1.6; experiments with hand-offs stay on the duplex link",
+                {
+                    at_rate(NO_ERRORS): CELL,
+                    **{at_rate(rate): {**CELL, **drops(rate)} for rate in RATES},
+                    "trace-256K": {**CELL, **drops("256K")},
+                },
+            ),
+        ),
+    ),
     Reading(
         "growth",
         "How does the window of BSD/OS grow in congestion avoidance? The papers name TCP Reno only.",

@@ -3,9 +3,12 @@
 from lasthop.papers.paper import Campaign, Experiment, Paper, Settings
 from lasthop.papers.vstcp.claims import CLAIMS
 from lasthop.papers.vstcp.figures import FIGURES
+from lasthop.papers.vstcp.findings import MEAN_SIZE
 from lasthop.papers.vstcp.network import (
     CHANNEL,
     HEADER,
+    HOSTS,
+    OTHER,
     PARAMETERS,
     RATES,
     SIZE,
@@ -15,6 +18,7 @@ from lasthop.papers.vstcp.network import (
     channel,
     sweep_of,
     swept,
+    two_hosts,
 )
 from lasthop.papers.vstcp.readings import READINGS, SELECTIVE, counted, windows
 from lasthop.study import Target
@@ -56,9 +60,12 @@ def _experiment(
     full: Campaign | int,
     *changes: Settings,
     fixed: tuple[str, ...] = (),
+    metrics: tuple[str, ...] = (),
 ) -> Experiment:
     overrides = {key: value for each in changes for key, value in each.items()}
-    return Experiment(name, axes, quick, full, scenario=_FILE, overrides=overrides, fixed=fixed)
+    return Experiment(
+        name, axes, quick, full, scenario=_FILE, overrides=overrides, fixed=fixed, metrics=metrics
+    )
 
 
 _SIZES = {f"sweep.{SIZE}": [size + HEADER for size in SIZES]}
@@ -157,6 +164,28 @@ PAPER = Paper(
             _METHOD_2,
             {"sweep.scheme.vs-tcp.loss_rate": ["average", "low-pass"]},
             swept(RATES),
+        ),
+        # Two hosts at a base station: its link retransmits, from one buffer or two, or VS-TCP controls sizes.
+        _experiment(
+            "frames-of-two",
+            {"dispatch": "shared.dispatch", "channel": OTHER},
+            4,
+            20,
+            _SHORTER,
+            _schemes("basic"),
+            two_hosts(100),
+            {"sweep.shared.dispatch": ["fifo", "round-robin"]},
+            metrics=(f"connection.{HOSTS[0]}.throughput_bps",),
+        ),
+        _experiment(
+            "segments-of-two",
+            {"channel": OTHER},
+            4,
+            20,
+            _SHORTER,
+            _schemes("vs-tcp"),
+            two_hosts(0),
+            metrics=tuple(f"connection.{host}.{metric}" for host in HOSTS for metric in MEAN_SIZE),
         ),
         *(_variant(f"window-{packets}", "window", windows(packets)) for packets in (8, 10, 12)),
         _variant("selective", "recovery", SELECTIVE),

@@ -20,6 +20,7 @@ from lasthop.papers.vstcp.findings import (
     VS_2,
     above_real,
     as_printed,
+    blocked,
     effects_of,
     error_duration,
     gap_narrows,
@@ -30,6 +31,7 @@ from lasthop.papers.vstcp.findings import (
     low_pass,
     may_increase,
     moves_left,
+    of_each,
     range_of_losses,
     size_is_best,
     smaller_segments,
@@ -374,6 +376,27 @@ CLAIMS: tuple[Claim, ...] = (
         experiment="filter",
         fails_if="at a loss rate the filter gives over 5 % more throughput",
         evaluate=low_pass,
+    ),
+    CustomClaim(
+        id="blocked",
+        section="III-B",
+        statement="a link that retransmits blocks the path in good condition, unless each has a buffer",
+        printed="-",
+        experiment="frames-of-two",
+        fails_if=(
+            "a host that loses 1 % has over 95 % as much beside one that loses 11 % as beside one like "
+            "itself, or less with a buffer for each"
+        ),
+        evaluate=blocked,
+    ),
+    CustomClaim(
+        id="of-each",
+        section="III-B",
+        statement="VS-TCP varies the size per connection, as the link status under each differs",
+        printed="-",
+        experiment="segments-of-two",
+        fails_if="of two hosts the one that loses 11 % has no smaller segments than the one that loses 1 %",
+        evaluate=of_each,
     ),
     CustomClaim(
         id="growth",

@@ -20,6 +20,7 @@ from lasthop.papers.verdicts import (
     above,
     below,
     calculated,
+    clearly_below,
     difference,
     labels_outside,
     largest,
@@ -38,7 +39,7 @@ from lasthop.papers.vstcp.figures import (
     rates,
     sizes_sent,
 )
-from lasthop.papers.vstcp.network import CHANNEL, SIZES, TABLE_4
+from lasthop.papers.vstcp.network import CHANNEL, HOSTS, SIZES, TABLE_4, rate_of
 
 FLAT = 0.01
 """The relative gain that another value may have over the "optimal" one: our margin."""
@@ -455,3 +456,37 @@ def as_printed(evidence: Evidence) -> Finding:
     region = above(0.0, "method 1 gains more than method 2 by the rules as printed")
     apart = difference(gains[printed, "1"], gains[printed, "2"])
     return Finding([Criterion(apart, region)], text, note)
+
+
+def _other(evidence: Evidence, experiment: str) -> dict[float, str]:
+    """Return the channels of the second of two hosts, by loss rate in percent."""
+    return {rate_of(each): value for value, each in evidence.sweep(experiment).settings("channel").items()}
+
+
+def blocked(evidence: Evidence) -> Finding:
+    """Compare a host beside one in bad condition with itself beside one in good condition, by buffers."""
+    sweep, other = evidence.sweep("frames-of-two"), _other(evidence, "frames-of-two")
+    metric = f"connection.{HOSTS[0]}.throughput_bps"
+    regions = {"fifo": clearly_below(), "round-robin": above(text="no less with a buffer for each")}
+    criteria = []
+    for dispatch, label in (("fifo", "one buffer"), ("round-robin", "a buffer for each")):
+        beside = [("basic", {"dispatch": dispatch, "channel": other[rate]}) for rate in (11.0, 1.0)]
+        criteria.append(Criterion(sweep.ratio(metric, *beside), regions[dispatch], f"with {label}"))
+    text = ", ".join(f"{_percent(criterion.quantity)} {criterion.label}" for criterion in criteria)
+    return Finding(criteria, f"beside a host that loses 11 %, in place of 1 %: {text}")
+
+
+def of_each(evidence: Evidence) -> Finding:
+    """Compare the mean segment sizes of two hosts with channels of their own."""
+    sweep, other = evidence.sweep("segments-of-two"), _other(evidence, "segments-of-two")
+
+    def size(host: str, rate: float) -> Sample:
+        payload, number = (
+            sweep.sample(f"connection.{host}.{metric}", "vs-tcp", {"channel": other[rate]})
+            for metric in MEAN_SIZE
+        )
+        return payload / number
+
+    good, bad = (size(host, 11.0) for host in HOSTS)
+    text = f"{good.mean():.0f} B to the host that loses 1 %, {bad.mean():.0f} B to the one that loses 11 %"
+    return Finding([Criterion(ratio(bad, good), below(text="smaller to the host that loses more"))], text)

@@ -92,6 +92,31 @@ def channel(rate: float, errors_per: str = "byte") -> dict[str, Any]:
     }
 
 
+HOSTS = ("1", "2")
+"""The connections of two mobile hosts at one base station, each with a channel of its own."""
+
+_OTHER = "link.base-MH2.channel"
+OTHER = f"{_OTHER}.nguyen-noble"
+"""The channel of the second one; the first loses 1 % of its packets."""
+
+
+def two_hosts(retransmissions: int) -> Settings:
+    """Return the settings of two hosts that share the radio, whose units are retransmitted so many times.
+
+    Examples
+    --------
+    >>> two_hosts(0)["radio.arq"]
+    {'stop-and-wait': {'retransmissions': 0}}
+    """
+    return {
+        "topology": {"shared-radio": {"mobiles": len(HOSTS)}},
+        "radio.arq": {"stop-and-wait": {"retransmissions": retransmissions}},
+        CHANNEL: channel(1.0),
+        _OTHER: {"nguyen-noble": channel(1.0)},
+        f"sweep.{OTHER}": [channel(1.0), channel(11.0)],
+    }
+
+
 def swept(rates: Sequence[float], errors_per: str = "byte") -> Settings:
     """Return the sweep of the channel over packet loss rates."""
     return {f"sweep.{CHANNEL}": [channel(rate, errors_per) for rate in rates]}
