@@ -26,15 +26,13 @@ import itertools
 import json
 import os
 import platform
-import signal
-import socket
+import shlex
 import statistics
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,6 +47,10 @@ QUIC_SENDERS = ("quinn-newreno", "quinn-cubic", "quinn-bbr")
 ALLOWED = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 PORT = 5001
+"""Where programs of QUIC listen."""
+
+ENDS = [sys.executable, "-I", "-S", str(Path(__file__).resolve().with_name("tcp_ends.py"))]
+"""The programs at both ends."""
 
 LATE = 3
 """Exit code of an emulation with late packets."""
@@ -173,35 +175,6 @@ class Measured(NamedTuple):
     p99: float
 
 
-def send(control: str) -> None:
-    """Send forever to the first client."""
-    listener = socket.create_server(("", PORT))
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
-    peer, _ = listener.accept()
-    try:
-        while True:
-            peer.sendall(bytes(65536))
-    except OSError:
-        pass
-
-
-def receive(address: str, seconds: float) -> None:
-    """Print the throughput from the start of the connection, in bits per second."""
-
-    def end(*_: object) -> None:
-        raise TimeoutError
-
-    # Not a timeout of each call: in virtual time, reading a clock costs more than a packet.
-    signal.signal(signal.SIGALRM, end)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    received, buffer = 0, bytearray(1 << 16)
-    with suppress(TimeoutError):
-        peer = socket.create_connection((address, PORT))
-        while size := peer.recv_into(buffer):
-            received += size
-    print(8 * received / seconds)
-
-
 def emulated(
     path: Path,
     scheme: str,
@@ -213,9 +186,7 @@ def emulated(
     program: str | None,
 ) -> Measured | None:
     """Return the throughput of the kernel, or of the program; None if packets were late in all attempts."""
-    this = [sys.executable, str(Path(__file__).resolve())]
-    server = " ".join([*this, "--send", control])
-    client = [*this, "--receive", "{server}", "--seconds", str(seconds)]
+    server, client = shlex.join([*ENDS, "send", control]), [*ENDS, "receive", "{server}", str(seconds)]
     if program is not None:
         server = f"{program} serve {PORT} {control}"
         client = [program, "fetch", f"{{server}}:{PORT}", control, str(seconds)]
@@ -463,13 +434,7 @@ def main() -> None:
     parser.add_argument("--kernel", help="with --virtual: its file or version; by default the newest")
     parser.add_argument("--server-kernel", help="with --virtual: that of the sender, which then has its own")
     parser.add_argument("--figure", metavar="STEM", help="draw the rows, and write all runs as CSV")
-    parser.add_argument("--send", metavar="CONTROL", help=argparse.SUPPRESS)
-    parser.add_argument("--receive", metavar="ADDRESS", help=argparse.SUPPRESS)
     asked = parser.parse_args()
-    if asked.send:
-        return send(asked.send)
-    if asked.receive:
-        return receive(asked.receive, asked.seconds)
     if (asked.kernel or asked.server_kernel) and not asked.virtual:
         parser.error("--kernel and --server-kernel are about virtual time; add --virtual")
     kernel = kernels.find(asked.kernel, print) if asked.virtual else None

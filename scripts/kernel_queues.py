@@ -27,7 +27,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fidelity import half_width, receive, send
+from fidelity import ENDS, half_width
 
 SENDER, RECEIVER = "10.1.0.2", "10.2.0.2"
 
@@ -40,7 +40,7 @@ SCENARIO = """
 schemes = ["basic"]
 limit = "{seconds} s"
 sender = "ours"
-senders.ours = {{ profile = "{sender}", ecn = {ecn} }}
+senders.ours = {{ profile = "linux", congestion = "{control}", ecn = {ecn} }}
 [transfer]
 size = "unlimited"
 [wired]
@@ -64,7 +64,6 @@ class Row(NamedTuple):
     queue: str
     """The same in a scenario."""
     control: str = "cubic"
-    sender: str = "linux"
     ecn: str = "false"
     """ECN of the sender: false, true or "accurate"."""
     needs: str = ""
@@ -78,6 +77,9 @@ OUR_RED = (
     '.red = {{ limit = "1000 packets", min = 5, max = 15, weight = 0.125, max_probability = 0.1, '
     'gentle = false, wait = false, mean_packet = "1500 B"'
 )
+
+DCTCP = ("dctcp", '"accurate"', "AccECN")
+"""DCTCP's senders, and what they need; kernels with accurate ECN have DualPI2, too."""
 
 ROWS = (
     Row("drop-tail", "pfifo limit 50", ' = "50 packets"'),
@@ -105,7 +107,12 @@ ROWS = (
     ),
     Row("PIE, ECN", "pie ecn", ".pie = {{}}", ecn="true", needs="PIE"),
     Row("RED, ECN", RED + " ecn", OUR_RED + " }}", ecn="true"),
+    Row("RED, ECN, harddrop", RED + " ecn harddrop", OUR_RED + " }}", ecn="true"),
     Row("CoDel, AccECN", "codel ecn", ".codel = {{}}", ecn='"accurate"', needs="AccECN"),
+    Row("RED, DCTCP", RED + " ecn", OUR_RED + " }}", *DCTCP),
+    Row("RED, harddrop, DCTCP", RED + " ecn harddrop", OUR_RED + " }}", *DCTCP),
+    Row("CoDel, DCTCP", "codel ecn", ".codel = {{}}", *DCTCP),
+    Row("DualPI2, DCTCP", "dualpi2", ".dualpi2 = {{}}", *DCTCP),
 )
 
 
@@ -189,8 +196,8 @@ def inside(row: Row, rate: float, rtt: float, seconds: float) -> None:
     ecn = {"false": "0", "true": "1", '"accurate"': "3"}[row.ecn]
     ends = []
     for name, address, program in (
-        ("s", SENDER, [*this, "--send", row.control]),
-        ("r", RECEIVER, [*this, "--receive", SENDER, "--seconds", str(seconds)]),
+        ("s", SENDER, [*ENDS, "send", row.control]),
+        ("r", RECEIVER, [*ENDS, "receive", SENDER, str(seconds)]),
     ):
         plan = json.dumps([f"{name}1", address, [f"tcp_ecn={ecn}"], program])
         line = ["unshare", "--net", *this, "--host", plan]
@@ -281,7 +288,7 @@ def simulated(row: Row, run: int, asked: argparse.Namespace) -> Seen:
 
     text = SCENARIO.format(
         seconds=asked.seconds,
-        sender=row.sender,
+        control=row.control,
         ecn=row.ecn,
         delay=asked.rtt / 2 - 1,
         rate=asked.rate,
@@ -322,13 +329,9 @@ def main() -> None:
     parser.add_argument(
         "--settings", action="store_true", help="show the kernel's settings of each discipline"
     )
-    for name in ("inside", "host", "send", "receive"):
+    for name in ("inside", "host"):
         parser.add_argument(f"--{name}", help=argparse.SUPPRESS)
     asked = parser.parse_args()
-    if asked.send:
-        return send(asked.send)
-    if asked.receive:
-        return receive(asked.receive, asked.seconds)
     if asked.host:
         return host(*json.loads(asked.host))
     if asked.inside:

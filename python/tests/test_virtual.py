@@ -7,6 +7,7 @@ import io
 import json
 import os
 import resource
+import shlex
 import shutil
 import signal
 import subprocess
@@ -410,8 +411,8 @@ CACHED = kernels.built(print)
 @pytest.mark.skipif(not CACHED, reason="there is no kernel in the cache; lasthop kernel build makes one")
 def test_two_runs_are_equal_byte_for_byte(tmp_path: Path) -> None:
     """Captures and reports, wherever kernel and command are; another run differs, and other files stay."""
-    server = f"{sys.executable} {ROOT / 'scripts/fidelity.py'} --send cubic"
-    client = [sys.executable, str(ROOT / "scripts/fidelity.py"), "--receive", "{server}", "--seconds", "2"]
+    ends = [sys.executable, "-I", "-S", str(ROOT / "scripts/tcp_ends.py")]
+    server, client = shlex.join([*ends, "send", "cubic"]), [*ends, "receive", "{server}", "2"]
     victim, kept = tmp_path / "victim", tmp_path / "kept"
     victim.write_text("whole")
     kept.mkdir()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shlex
 import signal
 import subprocess
 import sys
@@ -90,10 +91,10 @@ def test_nothing_is_left_of_a_kernel_that_is_killed(tmp_path: Path, guests: Path
 def machine(guests: Path) -> dict[str, list[str]]:
     """Return what runs could leave on this machine outside their directories."""
     seen = {
-        "mounts": (Path("/proc/self/mountinfo").read_text(), ""),
+        "mounts": (Path("/proc/self/mountinfo").read_text(), str(guests)),
         "sockets": (Path("/proc/net/unix").read_text(), str(guests)),
         "huge pages": (Path("/proc/meminfo").read_text(), "HugePages_"),
-        "shared memory": ("\n".join(os.listdir("/dev/shm")), ""),
+        "shared memory": ("\n".join(os.listdir("/dev/shm")), "vm_file"),
     }
     return {
         name: sorted(each for each in text.splitlines() if mark in each)
@@ -106,15 +107,15 @@ def machine(guests: Path) -> dict[str, list[str]]:
 @pytest.mark.parametrize("is_apart", [False, True])
 def test_nothing_is_left_of_many_runs(tmp_path: Path, guests: Path, is_apart: bool) -> None:
     """Each is killed at a random time, and the last one, which is not, gives the bytes of the first."""
-    ends = f"{sys.executable} {ROOT / 'scripts/fidelity.py'}"
-    receive = f"{ends} --receive {{server}} --seconds 2".split()
-    transfer = ("--pcap", "--trace", "--server", f"{ends} --send cubic", "--", *receive)
+    ends = [sys.executable, "-I", "-S", str(ROOT / "scripts/tcp_ends.py")]
+    server, client = shlex.join([*ends, "send", "cubic"]), [*ends, "receive", "{server}", "2"]
+    transfer = ("--pcap", "--trace", "--server", server, "--", *client)
     out = tmp_path / "out"
     line = command(CACHED[0].path, out, *transfer, is_apart=is_apart)
 
-    def whole() -> tuple[str, dict[str, bytes]]:
-        shown = subprocess.run(line, capture_output=True, text=True, check=True)
-        return shown.stdout + shown.stderr, {path.name: path.read_bytes() for path in out.iterdir()}
+    def whole() -> dict[str, bytes]:
+        subprocess.run(line, capture_output=True, check=True)
+        return {path.name: path.read_bytes() for path in out.iterdir()}
 
     before, begin = machine(guests), time.monotonic()
     first = whole()
