@@ -18,7 +18,6 @@
 use std::collections::BTreeMap;
 
 use lasthop_base::{BitRate, Bytes, Duration, Streams, Time};
-use lasthop_experiment::Experiment;
 use lasthop_experiment::assemble::{Layout, World};
 use lasthop_experiment::measure::{AgentCounters, by_scheme};
 use lasthop_link::queue::Queue;
@@ -293,20 +292,20 @@ fn add_lanes(network: &mut Network, has_agents: bool) -> Vec<FlowId> {
 impl Emulation {
     /// The network of the scenario with the scheme `scheme` between two real hosts, at the ends of
     /// the first connection, whose TCP settings are ignored. All random streams are those of
-    /// [`run`](Experiment::run) with the same seed and run number: links have the same fades at the same times.
+    /// [`run`](lasthop_experiment::Experiment::run) with the same seed and run number: links have the same fades at the same
+    /// times.
     ///
     /// If the scheme splits connections, the caller [installs](Emulation::split) the proxies before the first packet.
     ///
     /// # Errors
-    /// As [`set_up`](Experiment::set_up), and if there is no connection, or the scheme needs more than
+    /// As [`set_up`](lasthop_experiment::Experiment::set_up), and if there is no connection, or the scheme needs more than
     /// links and base stations: a source or a destination with a TCP of its own, or a proxy that real hosts do
     /// not support.
     pub fn new(scenario: &Scenario, scheme: &str, seed: u64, run: u64) -> Result<Emulation, ScenarioError> {
         let mut long = scenario.clone();
         (long.limit, long.warmup) = (LIMIT, Duration::ZERO);
-        let setup = long.set_up(scheme)?;
+        let setup = refusal::set_up(&long, scheme)?;
         let mut network = setup.layout().network().clone();
-        refusal::check(scenario, &long, &setup)?;
         let combination = setup.combination();
         let real = add_lanes(&mut network, has_agents(combination));
         let layout = Layout::new(network, combination);

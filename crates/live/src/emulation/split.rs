@@ -71,7 +71,7 @@ pub(super) fn beyond_proxies(combination: &Combination<'_>, network: &Network) -
     } else if wireless.flavour == Flavour::GoBackN {
         Some(format!(
             "\"{name}\" retransmits everything from a loss on, which it detects by an echo of each segment's timestamp; \
-             real receivers do not send it (RFC 7323 section 4.3). With recovery = \"selective-repeat\", RACK stands in"
+             real receivers do not send it (RFC 7323 section 4.3)"
         ))
     } else if [wired, &wireless].iter().any(|tcp| tcp.rules == Rules::Ns2) {
         Some(format!("\"{name}\" needs the rules of RFCs towards real hosts, and those of tcp are ns-2's"))

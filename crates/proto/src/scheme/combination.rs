@@ -220,6 +220,11 @@ impl<'a> Combination<'a> {
         self.schemes().find(|scheme| scheme.name() == name)
     }
 
+    /// Whether sizes of segments follow losses that may be those of the queue before the link.
+    pub(super) fn sizes_by_queue(&self) -> bool {
+        self.installed.sizes_by_queue()
+    }
+
     /// The scheme that supplies an ARQ to links without one, or to all links, if one does.
     pub fn arq_supplier(&self) -> Option<&'static str> {
         let brings = matches!(self.installed.link.arq, ArqUse::Supplied(_) | ArqUse::Replaced(_));

@@ -64,7 +64,7 @@ impl Scheme for Forwarding {
     }
 
     fn summary(&self) -> &'static str {
-        "the old base station of a moving host forwards its packets to the new one"
+        "the old base station of a moving host forwards its packets to the new one, to which it reports what it has"
     }
 
     fn source(&self) -> &'static str {

@@ -213,6 +213,8 @@ pub struct Installer<'a> {
     pub(super) flags: Vec<(&'static str, Flags)>,
     /// The nodes of schemes that watch the signal.
     pub(super) signal_nodes: Vec<String>,
+    /// Whether senders take for losses of the link what the queue before it drops.
+    presumes_room: bool,
     pub(super) conflict: Option<String>,
     /// Why a scheme cannot be at the node that is named for it.
     pub(super) misplaced: Option<String>,
@@ -464,6 +466,20 @@ impl<'a> Installer<'a> {
     ) {
         let make = Box::new(move || -> Box<dyn ReceiverReaction> { Box::new(reaction()) });
         self.receivers.push(InstalledReaction { scheme: self.scheme, actions, make });
+    }
+
+    /// States that senders take for losses of the link what the queue before it drops.
+    pub fn presumes_room(&mut self) {
+        self.presumes_room = true;
+    }
+
+    /// Whether sizes of segments follow losses of the queue before the link, without a split to which all losses are alike.
+    pub(super) fn sizes_by_queue(&self) -> bool {
+        let splitter = self.split.as_ref().map(|(scheme, _)| *scheme);
+        let sizes = |each: &InstalledReaction<'a, dyn Reaction>| {
+            each.actions.contains(&Action::SetSegmentSize) && splitter != Some(each.scheme)
+        };
+        self.presumes_room && self.senders.iter().any(sizes)
     }
 
     /// Installs what knows the packets of a source of another [stack](crate::stack) than TCP, and hears the signals of the agent

@@ -73,6 +73,10 @@ impl Scheme for Metp {
         "Wang and Tripathi 1998"
     }
 
+    fn with_real_hosts(&self) -> Option<[&'static str; 3]> {
+        Some(["recovery", "selective-repeat", "RACK stands in"])
+    }
+
     fn faults(&self, tcp: &Settings) -> Vec<(String, String)> {
         self.recovery.faults(&self.split(tcp), &self.wireless)
     }

@@ -142,8 +142,9 @@ pub trait Scheme {
         None
     }
 
-    /// How it does without a TCP of its own at the ends, where hosts are real, as a sentence; `None` if it does not.
-    fn with_real_hosts(&self) -> Option<&'static str> {
+    /// The key and value of a parameter with which it does without what real hosts do not have, and what then happens, as a
+    /// clause; `None` if there is none.
+    fn with_real_hosts(&self) -> Option<[&'static str; 3]> {
         None
     }
 

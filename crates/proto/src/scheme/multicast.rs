@@ -61,7 +61,7 @@ impl Scheme for Multicast {
     }
 
     fn summary(&self) -> &'static str {
-        "all base stations of a moving host receive its packets, and keep the last few until it arrives"
+        "all base stations of a moving host receive its packets, and keep the last few until it reports what it has"
     }
 
     fn source(&self) -> &'static str {

@@ -30,6 +30,8 @@ pub enum Need {
     Reports,
     /// Finite connections are closed with FIN.
     Close,
+    /// The queues before wireless links drop nothing, by which sizes of segments would run away.
+    Room,
 }
 
 impl Combination<'_> {
@@ -50,6 +52,7 @@ impl Combination<'_> {
             (!self.pairs().is_empty(), Need::AgentsPassed),
             (self.sidecar().is_some(), Need::Reports),
             (splits, Need::Close),
+            (self.sizes_by_queue(), Need::Room),
         ];
         needs
             .into_iter()

@@ -93,8 +93,8 @@ impl Scheme for SelectiveFec {
         Vec::new()
     }
 
-    fn with_real_hosts(&self) -> Option<&'static str> {
-        Some("With protect = \"marked\", the link protects what the hosts mark themselves")
+    fn with_real_hosts(&self) -> Option<[&'static str; 3]> {
+        Some(["protect", "marked", "the link protects what the hosts mark themselves"])
     }
 
     fn reads_tcp(&self) -> bool {

@@ -51,7 +51,8 @@ pub struct VsTcp {
     /// Whether the base station splits the connection, all of whose losses on the wireless part then count. Otherwise the
     /// source controls the size, up to that of its packets, and each loss counts that another scheme of the combination,
     /// such as `eln` or `lhack`, ascribes to the wireless link; alone, the size only grows. `losses` then has no effect, and
-    /// `recovery`, `buffer`, `wireless` and `handoff` are refused.
+    /// `recovery`, `buffer`, `wireless` and `handoff` are refused; so is `lhack` before a link with a limited queue, whose drops
+    /// it ascribes to the link as well.
     pub split: bool,
     /// Method 1: a loss halves the size, acknowledgements increase it. Method 2: the size follows the loss
     /// rate. Above `wanted_loss`, the size is halved if it exceeds half of the maximum, otherwise reduced by
@@ -242,6 +243,10 @@ impl Scheme for VsTcp {
 
     fn source(&self) -> &'static str {
         "Park et al. section IV"
+    }
+
+    fn with_real_hosts(&self) -> Option<[&'static str; 3]> {
+        Some(["recovery", "selective-repeat", "RACK stands in"])
     }
 
     fn faults(&self, tcp: &Settings) -> Vec<(String, String)> {

@@ -5,7 +5,7 @@
 
 use lasthop_link::ShortestPaths;
 use lasthop_link::graph::LinkId;
-use lasthop_link::queue::Queue;
+use lasthop_link::queue::{Queue, QueueLimit};
 use lasthop_proto::scheme::{Combination, LinkEnd, Need};
 use lasthop_proto::stack::Early;
 use lasthop_proto::{HostId, arq};
@@ -46,19 +46,26 @@ impl Scenario {
             Need::AgentsPassed => network.passes_agents(),
             Need::Reports => return network.lacks_reports(combination),
             Need::Close => self.lacks_close(combination, network),
+            Need::Room => network.lacks_room(),
         };
         lack.map(String::from)
     }
 
     fn lacks_arq(&self, combination: &Combination<'_>, network: &Network) -> Option<String> {
-        // The scheme registered last, since it is the most general one.
-        let supplier = || self.scheme.suppliers_of_arq().last().unwrap_or_default();
         network.radios().any(|radio| radio.arq == arq::Config::None).then(|| {
+            // The scheme registered last, since it is the most general one.
+            let supplier = self.scheme.suppliers_of_arq().last();
+            let both = supplier.map(|supplier| format!("{} + {supplier}", combination.name()));
+            let is_supported = |name: &String| {
+                let both = self.scheme.combination(name);
+                both.is_ok_and(|both| self.refusal(&both, network).is_none())
+            };
+            let or = both.filter(is_supported).map_or_else(String::new, |both| {
+                format!(", or combine it with a scheme that brings one: \"{both}\"")
+            });
             format!(
                 "needs a link that recovers its own losses, and this one has no ARQ; add a table \
-                 [radio.arq.stop-and-wait], or combine it with a scheme that brings one: \"{} + {}\"",
-                combination.name(),
-                supplier()
+                 [radio.arq.stop-and-wait]{or}"
             )
         })
     }
@@ -136,6 +143,14 @@ impl Network {
         self.has_disciplines_without_priority().then_some(
             "lets packets go first in the queue before a wireless link, and the scenario has a discipline that does \
              not; give these links a capacity or priority = {} as queue, or leave the scheme out",
+        )
+    }
+
+    fn lacks_room(&self) -> Option<&'static str> {
+        let is_limited = |radio: &Radio| !matches!(radio.queue, Queue::DropTail(QueueLimit::Unlimited));
+        self.radios().any(is_limited).then_some(
+            "takes drops of the queue before a wireless link for losses of the link, and answers by smaller segments, which are \
+             more packets and overflow the queue again; state queue = \"unlimited\" in [radio], or leave the scheme out",
         )
     }
 

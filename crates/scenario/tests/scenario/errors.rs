@@ -806,10 +806,20 @@ fn unusable_schemes_are_reported() {
         refusal("i-tcp + metp", &["tcp.close=true"]),
         refusal("arq + local-recovery", &[]),
         refusal("ebsn + arq", &["scheme.arq.protocol=none"]),
+        refusal("lhack + vs-tcp", &[SIZED, "radio.queue=20 packets"]),
     ]
     .join("\n\n");
     insta::assert_snapshot!(without_lists(&told));
+    let roomy = Scenario::parse(
+        SCENARIO,
+        "test.toml",
+        &["schemes=[\"lhack + vs-tcp\"]", SIZED, "radio.queue=unlimited"],
+    );
+    roomy.expect("a queue that drops nothing");
 }
+
+/// Sizes of segments end to end.
+const SIZED: &str = "scheme.vs-tcp={split=false, largest_size=\"128 B\", initial_size=\"128 B\"}";
 
 /// A scenario with any one line deleted, doubled, truncated or overwritten is accepted or rejected without a
 /// panic.

@@ -24,7 +24,7 @@ from lasthop.cli.options import (
     Verbose,
     directory,
 )
-from lasthop.cli.scenario import describe, load
+from lasthop.cli.scenario import describe, load, refuse_unknown_schemes
 
 _WALL_LIMIT = 600.0
 """Seconds of real time that a run in virtual time may take by default."""
@@ -199,7 +199,14 @@ def emulate(
         raise RefusedError("--jobs is about several runs; add --runs N")
     if wall_limit is not None and not wall_limit > 0:
         raise RefusedError(f"--wall-limit: expected seconds, such as 600, found {wall_limit:g}")
-    scenario = load(path, overrides or [], [scheme] if scheme else [])
+    try:
+        scenario = load(path, overrides or [], [scheme] if scheme else [])
+    except RefusedError:
+        if scheme:
+            refuse_unknown_schemes("--scheme", [scheme])
+            # What it lacks in simulations may not be all that it lacks here.
+            load(path, overrides or [], []).emulated(scheme)
+        raise
     guest = virtual.inside()
     emulation = Emulation(
         scenario=scenario,

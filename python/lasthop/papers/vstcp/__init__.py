@@ -6,6 +6,7 @@ from lasthop.papers.vstcp.figures import FIGURES
 from lasthop.papers.vstcp.findings import MEAN_SIZE
 from lasthop.papers.vstcp.network import (
     CHANNEL,
+    DISTINGUISHING,
     HEADER,
     HOSTS,
     OTHER,
@@ -186,6 +187,19 @@ PAPER = Paper(
             _schemes("vs-tcp"),
             two_hosts(0),
             metrics=tuple(f"connection.{host}.{metric}" for host in HOSTS for metric in MEAN_SIZE),
+        ),
+        # The control of the size end to end, beside segments of 512 B.
+        _experiment("fixed", _RATE, 8, 20, _SHORTER, _schemes(*DISTINGUISHING), _EXTREMES),
+        _experiment(
+            "end-to-end",
+            _RATE,
+            8,
+            20,
+            _SHORTER,
+            _schemes(*(f"{name} + vs-tcp" for name in DISTINGUISHING)),
+            _EXTREMES,
+            {"tcp.packet_size": 1024 + HEADER, "scheme.vs-tcp": {"split": False}},
+            fixed=("window", "window-counts", "recovery", "local-rto-min"),
         ),
         *(_variant(f"window-{packets}", "window", windows(packets)) for packets in (8, 10, 12)),
         _variant("selective", "recovery", SELECTIVE),

@@ -39,7 +39,7 @@ from lasthop.papers.vstcp.figures import (
     rates,
     sizes_sent,
 )
-from lasthop.papers.vstcp.network import CHANNEL, HOSTS, SIZES, TABLE_4, rate_of
+from lasthop.papers.vstcp.network import CHANNEL, DISTINGUISHING, HOSTS, SIZES, TABLE_4, rate_of
 
 FLAT = 0.01
 """The relative gain that another value may have over the "optimal" one: our margin."""
@@ -456,6 +456,21 @@ def as_printed(evidence: Evidence) -> Finding:
     region = above(0.0, "method 1 gains more than method 2 by the rules as printed")
     apart = difference(gains[printed, "1"], gains[printed, "2"])
     return Finding([Criterion(apart, region)], text, note)
+
+
+def end_to_end(evidence: Evidence) -> Finding:
+    """Compare the control of the size with fixed segments, each with a scheme that distinguishes losses."""
+    criteria = []
+    for name in DISTINGUISHING:
+        for rate in rates(evidence, "end-to-end"):
+            over, under = (
+                (experiment, scheme, at_rate(evidence, experiment, rate))
+                for experiment, scheme in (("end-to-end", f"{name} + vs-tcp"), ("fixed", name))
+            )
+            gain = evidence.ratio("throughput_bps", over, under)
+            criteria.append(Criterion(gain, above(), f"with {name} at {rate:g} %"))
+    text = ", ".join(f"{_percent(criterion.quantity)} {criterion.label}" for criterion in criteria)
+    return Finding(criteria, f"beside segments of 512 B {text}")
 
 
 def _other(evidence: Evidence, experiment: str) -> dict[float, str]:

@@ -47,6 +47,9 @@ PARAMETERS = {
 TABLE_3 = {"largest_size": 1024, "smallest_size": 128, "step": 128, "initial_size": 512}
 """The parameters of VS-TCP in bytes that table 3 prints: s_mx, s_mn, Δs and s_i."""
 
+DISTINGUISHING = ("eln", "lhack")
+"""Schemes that tell a source which losses are not congestion."""
+
 # P_EG, P_GE and e. All three are varied together over their printed ranges, from (0.4, 0.5, 0.003) to
 # (0.1, 0.9, 0.01), and lose 1.5 % to 12.2 % of the packets: the ends of the axis, 1 % and 13 %, take e beyond
 # its range.

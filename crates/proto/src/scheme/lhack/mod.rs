@@ -91,6 +91,9 @@ impl Scheme for Lhack {
     }
 
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
+        if self.last_hop {
+            installer.presumes_room();
+        }
         installer.at_base_station(|_| agent::Agent::new(self));
         installer.at_sender(&[Action::Judge, Action::Threshold, Action::Resend], || {
             reaction::LossClassifier::new(self.detection)

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use lasthop_base::Bytes;
-use lasthop_proto::scheme::{Scheme, Schemes};
+use lasthop_proto::scheme::{Need, Scheme, Schemes};
 use lasthop_proto::tcp::{Flags, Flavour, Segment, Settings, Timestamps, WindowSize};
 use lasthop_testing::dialogue::{Client, Steps, settings};
 use lasthop_testing::schemes::{installed, schemes_of};
@@ -452,6 +452,24 @@ fn end_to_end_another_scheme_tells_the_losses_of_the_link() {
         tcp.ack(4096).has_mss(grown).timeouts(0);
         assert!(tcp.sizes().iter().all(|sent| *sent == grown));
     }
+}
+
+/// Losses by the queue that a scheme ascribes to the link would make ever more and smaller packets for it.
+// Rule: as end_to_end_another_scheme_tells_the_losses_of_the_link
+#[test]
+fn end_to_end_the_queue_may_not_drop() {
+    let needs_room = |parameters: &str, names: &str| {
+        let schemes = schemes_of(parameters);
+        let combination = schemes.combination(names).expect("they go together");
+        combination.needs().any(|need| need == Need::Room)
+    };
+    let whole = "[vs-tcp]\nsplit = false\n";
+    for names in ["lhack + vs-tcp", "vs-tcp + lhack", "i-tcp + lhack + vs-tcp"] {
+        assert!(needs_room(whole, names), "{names}");
+        assert!(!needs_room(&format!("{whole}[lhack]\nlast_hop = false"), names), "{names}");
+    }
+    // ELN knows the losses of the link, and all those of a part of its own count anyway.
+    assert!(!needs_room(whole, "eln + vs-tcp") && !needs_room("", "lhack + vs-tcp"));
 }
 
 /// Without a split there is no wireless part, and a segment is not larger than the source's packets.
