@@ -155,7 +155,7 @@ def test_what_the_how_tos_add_works() -> None:
     command = ["cargo", "test", "--quiet"]
     for crate in sorted(path.name for path in (ROOT / "crates").iterdir()):
         command += ["--config", f"profile.test.package.lasthop-{crate}.opt-level=0"]
-    # The whole workspace, since fewer of its members ask others for fewer features, and all would be compiled once more.
+    # Of the whole workspace: fewer members ask others for fewer features, and those are compiled once more.
     command += ["--workspace", "--test", "toys", "--test", "channel"]
     command += ["--", "new_", "registered"]
     settings = {"CARGO_TARGET_DIR": str(ROOT / "target")}
