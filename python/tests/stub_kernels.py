@@ -1,17 +1,38 @@
-"""A program in place of a kernel in virtual time, and what is left of it."""
+"""Kernels in virtual time: those of the cache, a program in place of one, and what is left of it."""
 
 from __future__ import annotations
 
 import gzip
 import os
+import shlex
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+from conftest import ROOT
+
 from lasthop.virtual import kernels
 
 CONFIGURATION = "".join(f"CONFIG_{option}=y\n" for option in kernels._NEEDED)
+
+ALONE = "".join(f"CONFIG_{option}=y\n" for option in kernels._NEEDED_ALONE)
+"""What the kernel of one end needs beside it."""
+
+CACHED = kernels.built(print)
+"""The kernels in the cache, the newest first."""
+
+CACHED_ALONE = [kernel for kernel in CACHED if not kernel.lacks_alone]
+"""Those that can be that of one end."""
+
+needs_kernel_alone = pytest.mark.skipif(
+    not CACHED_ALONE, reason="no kernel in the cache can be alone; lasthop kernel build makes one"
+)
+
+_ENDS = [sys.executable, "-I", "-S", str(ROOT / "scripts/tcp_ends.py")]
+SERVER, CLIENT = shlex.join([*_ENDS, "send", "cubic"]), [*_ENDS, "receive", "{server}", "2"]
+"""The programs of a transfer by CUBIC for two seconds."""
 
 STUB = """
 import json, os, subprocess, sys

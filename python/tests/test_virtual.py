@@ -7,7 +7,6 @@ import io
 import json
 import os
 import resource
-import shlex
 import shutil
 import signal
 import subprocess
@@ -22,7 +21,7 @@ from typing import Any
 
 import pytest
 from conftest import ROOT, Command, results, run_process
-from stub_kernels import STUB, kernel_file, processes_of, wait_until
+from stub_kernels import CACHED, CLIENT, SERVER, STUB, kernel_file, processes_of, wait_until
 
 from lasthop.cli.emulation import report
 from lasthop.cli.failure import CRASHED, LATE
@@ -37,16 +36,6 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return an empty cache of kernels."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache" / "lasthop" / "kernels"
-
-
-@pytest.fixture
-def guests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the directory in which guests have theirs."""
-    directory = tmp_path / "guests"
-    directory.mkdir()
-    monkeypatch.setenv("TMPDIR", str(directory))
-    monkeypatch.setattr(tempfile, "tempdir", None)
-    return directory
 
 
 def test_the_draws_of_runs_are_spread_over_the_period() -> None:
@@ -405,14 +394,10 @@ def test_in_virtual_time_no_problem_is_that_of_a_slow_machine(guest: Any) -> Non
 
 # On a kernel.
 
-CACHED = kernels.built(print)
-
 
 @pytest.mark.skipif(not CACHED, reason="there is no kernel in the cache; lasthop kernel build makes one")
 def test_two_runs_are_equal_byte_for_byte(tmp_path: Path) -> None:
     """Captures and reports, wherever kernel and command are; another run differs, and other files stay."""
-    ends = [sys.executable, "-I", "-S", str(ROOT / "scripts/tcp_ends.py")]
-    server, client = shlex.join([*ends, "send", "cubic"]), [*ends, "receive", "{server}", "2"]
     victim, kept = tmp_path / "victim", tmp_path / "kept"
     victim.write_text("whole")
     kept.mkdir()
@@ -424,7 +409,7 @@ def test_two_runs_are_equal_byte_for_byte(tmp_path: Path) -> None:
     def emulate(name: str, run: int, *, is_elsewhere: bool = False) -> tuple[str, str, dict[str, bytes]]:
         options = ("--virtual", "--run", run, "--out", tmp_path / name, "--pcap", "--writable", kept)
         line = [*map(str, options), "--kernel", str(kernel if is_elsewhere else CACHED[0].path)]
-        line = [sys.executable, "-m", "lasthop", "emulate", "last-mile", *line, "--server", server, "--"]
+        line = [sys.executable, "-m", "lasthop", "emulate", "last-mile", *line, "--server", SERVER, "--"]
         spoil = ["sh", "-c", f'echo spoilt > {victim}; echo kept > {kept / name}; exec "$@"', "sh"]
         shown = subprocess.run(
             [
@@ -434,7 +419,7 @@ def test_two_runs_are_equal_byte_for_byte(tmp_path: Path) -> None:
                 "sh",
                 *line,
                 *spoil,
-                *client,
+                *CLIENT,
             ],
             cwd=tmp_path / "elsewhere" if is_elsewhere else ROOT,
             capture_output=True,

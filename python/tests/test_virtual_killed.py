@@ -4,28 +4,30 @@ from __future__ import annotations
 
 import os
 import random
-import shlex
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
-from stub_kernels import kernel_file, processes_of, wait_until
+from stub_kernels import (
+    ALONE,
+    CACHED_ALONE,
+    CLIENT,
+    SERVER,
+    kernel_file,
+    needs_kernel_alone,
+    processes_of,
+    wait_until,
+)
 
 from lasthop.cli.failure import CRASHED
-from lasthop.virtual import kernels
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="kernels in virtual time need Linux")
 
-ALONE = "".join(f"CONFIG_{option}=y\n" for option in kernels._NEEDED_ALONE)
-
-CACHED = [kernel for kernel in kernels.built(print) if not kernel.lacks_alone]
 
 VICTIMS = (("command",), ("kernel",), ("keeper",), ("command", "kernel"), ("command", "keeper"))
 """What is killed at once; a keeper is between a command and a kernel."""
@@ -38,16 +40,6 @@ import os, time
 os.fork()
 time.sleep(600)
 """
-
-
-@pytest.fixture
-def guests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the directory in which guests have theirs."""
-    directory = tmp_path / "guests"
-    directory.mkdir()
-    monkeypatch.setenv("TMPDIR", str(directory))
-    monkeypatch.setattr(tempfile, "tempdir", None)
-    return directory
 
 
 def kill(victims: tuple[str, ...], command: subprocess.Popen[bytes], guests: Path) -> None:
@@ -103,15 +95,13 @@ def machine(guests: Path) -> dict[str, list[str]]:
 
 
 @pytest.mark.campaign
-@pytest.mark.skipif(not CACHED, reason="there is no kernel in the cache; lasthop kernel build makes one")
+@needs_kernel_alone
 @pytest.mark.parametrize("is_apart", [False, True])
 def test_nothing_is_left_of_many_runs(tmp_path: Path, guests: Path, is_apart: bool) -> None:
     """Each is killed at a random time, and the last one, which is not, gives the bytes of the first."""
-    ends = [sys.executable, "-I", "-S", str(ROOT / "scripts/tcp_ends.py")]
-    server, client = shlex.join([*ends, "send", "cubic"]), [*ends, "receive", "{server}", "2"]
-    transfer = ("--pcap", "--trace", "--server", server, "--", *client)
+    transfer = ("--pcap", "--trace", "--server", SERVER, "--", *CLIENT)
     out = tmp_path / "out"
-    line = command(CACHED[0].path, out, *transfer, is_apart=is_apart)
+    line = command(CACHED_ALONE[0].path, out, *transfer, is_apart=is_apart)
 
     def whole() -> dict[str, bytes]:
         subprocess.run(line, capture_output=True, check=True)
