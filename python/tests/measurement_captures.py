@@ -217,19 +217,23 @@ def framed(packets: list[Packet], link: int) -> bytes:
     return written(found, {100: 1, 6: 1}.get(link, link))
 
 
-def joined(packets: list[Packet]) -> list[Packet]:
-    """Return the packets with those of the same time joined, as segmentation offload does."""
+def joined(packets: list[Packet], within_ns: int = 0) -> list[Packet]:
+    """Return the packets with those within a time of each other joined, as segmentation offload does."""
     found: list[Packet] = []
+    # The place of the last packet of each source.
+    latest: dict[bytes, int] = {}
     for packet in packets:
-        last = found[-1] if found else None
-        if last is not None and last.time_ns == packet.time_ns and payload(last) and payload(packet):
+        place = latest.get(packet.data[12:16], len(found))
+        last = found[place] if place < len(found) else None
+        close = last is not None and packet.time_ns - last.time_ns <= within_ns
+        if last is not None and close and payload(last) and payload(packet):
             (length, seq), (_, following) = _length_and_seq(last), _length_and_seq(packet)
-            is_next = last.data[12:16] == packet.data[12:16] and seq + payload(last) == following
-            if is_next and length + payload(last) < 60_000:
+            if seq + payload(last) == following and length + payload(last) < 60_000:
                 total = (length + payload(packet)).to_bytes(2, "big")
                 data = last.data[:2] + total + last.data[4:]
-                found[-1] = Packet(last.time_ns, data, last.wire + payload(packet))
+                found[place] = Packet(last.time_ns, data, last.wire + payload(packet))
                 continue
+        latest[packet.data[12:16]] = len(found)
         found.append(packet)
     return found
 

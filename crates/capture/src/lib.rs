@@ -13,12 +13,14 @@
 mod datagram;
 mod emulated;
 mod file;
+mod left_out;
 mod packets;
 mod simulated;
 mod writer;
 
 pub use emulated::EndCapture;
 pub use file::ReadError;
+pub use left_out::LeftOut;
 pub use packets::Packets;
 pub use simulated::{CapturePoint, CapturedPart, MAX_FURTHER_PARTS, RunCapture};
 

@@ -3,15 +3,13 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use lasthop_wire::{Framed, IpPacket, LinkType, Rtp, Transport};
+use lasthop_wire::{Error, Framed, IpPacket, LinkType, Rtp, Transport};
 
 use crate::file::{self, Frame, ReadError};
+use crate::left_out::LeftOut;
 
 /// Largest length that is read of a frame whose packet does not have one itself, with segmentation offload.
 const MAX_LEN: usize = 1 << 18;
-
-/// LINKTYPEs of 802.11 frames: bare, and with the headers of Prism, radiotap and AVS.
-const MONITOR: [u32; 4] = [105, 119, 127, 163];
 
 /// Protocol numbers of [`Packets::protocol`].
 const TCP: u8 = 6;
@@ -82,6 +80,14 @@ pub struct Packets {
     pub tunnel: Option<&'static str>,
     /// Frames that begin with an IP header although the file states Ethernet.
     pub bare: usize,
+    /// TCP packets from frames that a monitor heard of a Wi-Fi channel.
+    pub overheard: usize,
+    /// TCP packets whose options the capture cut off.
+    pub without_options: usize,
+    /// The most bytes stored of a frame whose headers the capture cut off; 0 if it cut none.
+    pub kept: usize,
+    /// The protocol that encrypts the contents of most UDP packets.
+    pub encrypted: Option<&'static str>,
     /// Packets dropped by the capturing host, according to the file's statistics.
     pub dropped: u64,
     /// Frames without a timestamp, which are left out.
@@ -90,8 +96,10 @@ pub struct Packets {
     pub damaged: bool,
     /// Whether the file has more than [`MAX_PACKETS`](crate::MAX_PACKETS) frames; those beyond are left out.
     pub full: bool,
-    /// The number of packets of each IP protocol other than TCP and UDP.
-    others: BTreeMap<u8, usize>,
+    /// The number of frames without a TCP or UDP header, by what they have.
+    others: BTreeMap<LeftOut, usize>,
+    /// The number of UDP packets by the protocol that encrypts their contents.
+    ciphers: BTreeMap<&'static str, usize>,
 }
 
 impl Packets {
@@ -103,26 +111,57 @@ impl Packets {
         let mut packets = Packets::default();
         let contents = file::read(file, |frame| packets.frame(&frame))?;
         if contents.frames == 0 {
-            return Err(ReadError::NoFrames);
+            return Err(if contents.untimed > 0 { ReadError::Untimed } else { ReadError::NoFrames });
         }
         if contents.link_types.iter().all(|&number| LinkType::from_pcap(number).is_none()) {
-            if contents.link_types.iter().any(|number| MONITOR.contains(number)) {
-                return Err(ReadError::Monitor);
-            }
             let number = contents.link_types.into_iter().min().unwrap_or_default();
             return Err(ReadError::LinkType { number });
         }
         if packets.time_ns.is_empty() {
-            let most = packets.others.iter().max_by_key(|&(_, count)| count);
-            return Err(ReadError::NoTransport { protocol: most.map(|(&protocol, _)| protocol) });
+            return Err(ReadError::NoTransport {
+                left_out: packets.left_out().map(|(left_out, _)| left_out),
+            });
         }
+        let udp = packets.protocol.iter().filter(|&&protocol| protocol == UDP).count();
+        let most = packets.ciphers.iter().find(|&(_, &count)| count > udp / 2);
+        let encrypted = most.map(|(&cipher, _)| cipher);
         let file::Contents { dropped, untimed, damaged, full, .. } = contents;
-        Ok(Packets { dropped, untimed, damaged, full, ..packets })
+        Ok(Packets { dropped, untimed, damaged, full, encrypted, ..packets })
     }
 
-    /// Adds the packet of a frame, of the innermost tunnel.
+    /// The most frequent reason why frames are left out, and their number. Frames that manage a link or a host are left
+    /// out by nature, and count only if there are no others.
+    pub fn left_out(&self) -> Option<(LeftOut, usize)> {
+        let most = self.others.iter().max_by_key(|&(left_out, count)| (!left_out.is_by_nature(), *count));
+        most.map(|(&left_out, &count)| (left_out, count))
+    }
+
+    /// Adds the packets of a frame.
     fn frame(&mut self, frame: &Frame<'_>) {
-        let Some((framed, mut packet)) = packet_of(frame) else { return };
+        let Some(link_type) = frame.link_type else { return };
+        let mut next = Some(link_type.captured(frame.bytes));
+        // Each aggregated packet has a header, so this ends.
+        while let Some(framed) = next {
+            match framed.and_then(|framed| Ok((framed, packet_of(frame, &framed)?))) {
+                Ok((framed, packet)) => self.contents(frame, &framed, packet),
+                Err(error) => {
+                    let is_cut = frame.bytes.len() < frame.original_len as usize;
+                    return self.leave_out(frame, LeftOut::of(error, is_cut));
+                }
+            }
+            next = framed.ok().and_then(|framed| LinkType::following(&framed));
+        }
+    }
+
+    fn leave_out(&mut self, frame: &Frame<'_>, left_out: LeftOut) {
+        if left_out == LeftOut::Cut {
+            self.kept = self.kept.max(frame.bytes.len());
+        }
+        *self.others.entry(left_out).or_default() += 1;
+    }
+
+    /// Adds an IP packet, or that of the innermost tunnel in it.
+    fn contents<'a>(&mut self, frame: &Frame<'a>, framed: &Framed<'a>, mut packet: IpPacket<'a>) {
         self.bare += usize::from(framed.is_bare);
         // Each tunnel has a header, so this ends.
         while let Some(inner) = packet.tunnelled() {
@@ -135,7 +174,7 @@ impl Packets {
         }
         if packet.fragment.is_some() {
             self.fragments += 1;
-            return;
+            return self.leave_out(frame, LeftOut::Fragment);
         }
         match &packet.transport {
             Transport::Tcp(tcp) => {
@@ -143,6 +182,12 @@ impl Packets {
                 let segment = &header.segment;
                 let ports = (header.src_port, header.dst_port);
                 self.packet(frame, framed.interface, &packet, TCP, ports, segment.len);
+                self.overheard += usize::from(frame.link_type.is_some_and(LinkType::is_monitor));
+                let needed = packet.header_len + tcp.header_len;
+                if packet.bytes.len() < needed {
+                    self.without_options += 1;
+                    self.kept = self.kept.max(frame.bytes.len());
+                }
                 self.seq.push(segment.seq.0.into());
                 self.ack.push(segment.ack.0.into());
                 self.flags.push(segment.flags.0);
@@ -168,9 +213,17 @@ impl Packets {
                 self.timestamp.push(-1);
                 self.echo.push(-1);
                 self.sacks.push(0);
-                self.media(Rtp::parse(udp.payload));
+                let rtp = Rtp::parse(udp.payload);
+                if rtp.is_none() && udp.payload.len() < udp.payload_len as usize {
+                    self.kept = self.kept.max(frame.bytes.len());
+                }
+                self.media(rtp);
+                if let Some(cipher) = udp.encrypted() {
+                    *self.ciphers.entry(cipher).or_default() += 1;
+                }
             }
-            _ => *self.others.entry(packet.protocol).or_default() += 1,
+            Transport::Unreadable(error) => self.leave_out(frame, LeftOut::of(*error, packet.is_cut())),
+            _ => self.leave_out(frame, LeftOut::Protocol(packet.protocol)),
         }
     }
 
@@ -210,17 +263,13 @@ impl Packets {
     }
 }
 
-/// The contents of a frame, and the IP packet in it.
-fn packet_of<'a>(frame: &Frame<'a>) -> Option<(Framed<'a>, IpPacket<'a>)> {
-    let framed = frame.link_type?.captured(frame.bytes).ok()?;
+/// The IP packet in the contents of a frame.
+fn packet_of<'a>(frame: &Frame<'a>, framed: &Framed<'a>) -> Result<IpPacket<'a>, Error> {
     let headers = frame.bytes.len() - framed.bytes.len();
     let len = (frame.original_len as usize).saturating_sub(headers).min(MAX_LEN);
     // Some programs that shorten captures state the stored length as that of the frame. Without limit, the length in the
     // packet counts.
-    let packet = IpPacket::parse_captured(framed.bytes, len)
-        .or_else(|_| IpPacket::parse_captured(framed.bytes, MAX_LEN))
-        .ok()?;
-    Some((framed, packet))
+    IpPacket::parse_captured(framed.bytes, len).or_else(|_| IpPacket::parse_captured(framed.bytes, MAX_LEN))
 }
 
 /// A hash of an address and port. It decides the order of connections, and so the order of their packets of the same time.

@@ -21,6 +21,7 @@ use pyo3::types::PyDict;
 pub(crate) fn read_packets<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyDict>> {
     let packets =
         py.detach(|| Packets::read(data)).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let left_out = packets.left_out().filter(|(left_out, _)| !left_out.is_by_nature());
     let all = PyDict::new(py);
     macro_rules! columns {
         ($($name:ident)*) => {
@@ -38,5 +39,10 @@ pub(crate) fn read_packets<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<
     all.set_item("untimed", packets.untimed)?;
     all.set_item("damaged", packets.damaged)?;
     all.set_item("full", packets.full)?;
+    all.set_item("overheard", packets.overheard)?;
+    all.set_item("without_options", packets.without_options)?;
+    all.set_item("kept", packets.kept)?;
+    all.set_item("encrypted", packets.encrypted)?;
+    all.set_item("left_out", left_out.map(|(left_out, count)| (left_out.to_string(), count)))?;
     Ok(all)
 }

@@ -24,8 +24,18 @@ pub enum Error {
     },
     /// The frame carries a protocol other than IP.
     NotIp {
-        /// Its EtherType, or the address family of a BSD loopback frame.
+        /// Its EtherType, service access point (LLC) or PPP protocol, or the address family of a BSD loopback frame.
         protocol: u32,
+    },
+    /// The frame carries no data: it manages the link, or is empty.
+    NoData {
+        /// The link.
+        link: &'static str,
+    },
+    /// The contents of the frame are encrypted.
+    Encrypted {
+        /// The protocol that encrypts them.
+        by: &'static str,
     },
     /// The packet's length does not fit its length field.
     TooLong {
@@ -43,15 +53,21 @@ impl fmt::Display for Error {
             Error::Malformed { header, problem } => write!(f, "malformed {header} header: {problem}"),
             Error::NotIp { protocol } => {
                 let name = match protocol {
+                    0x0042 => " (spanning tree)",
                     0x0806 => " (ARP)",
                     0x8863 | 0x8864 => " (PPPoE)",
                     0x8847 | 0x8848 => " (MPLS)",
                     0x888e => " (EAPOL)",
+                    0x8892 => " (PROFINET)",
                     0x88cc => " (LLDP)",
+                    0x88f7 => " (PTP)",
+                    0x4305 => " (B.A.T.M.A.N.)",
                     _ => "",
                 };
                 write!(f, "not an IP packet: protocol {protocol:#06x}{name}")
             }
+            Error::NoData { link } => write!(f, "the {link} frame carries no data"),
+            Error::Encrypted { by } => write!(f, "the packet is encrypted by {by}"),
             Error::TooLong { len } => {
                 write!(f, "a packet of {len} bytes; at most 65,535 fit its length field")
             }

@@ -34,6 +34,7 @@
 
 pub mod checksum;
 pub mod edit;
+mod encapsulation;
 mod error;
 mod icmp;
 mod ip;
@@ -43,13 +44,15 @@ mod rtp;
 mod tcp;
 mod tunnel;
 pub mod virtio;
+mod wifi;
 pub mod write;
 
 pub use checksum::Checksum;
+pub use encapsulation::Framed;
 pub use error::Error;
 pub use icmp::{Icmp, Quote};
 pub use ip::{Fragment, Ip, IpPacket, Transport, Udp};
-pub use link::{Framed, LinkType};
+pub use link::LinkType;
 pub use rtp::Rtp;
 pub use tcp::{Tcp, TcpHeader};
 pub use tunnel::Tunnelled;

@@ -1,9 +1,11 @@
-//! Framing of captured packets: link types, tags and tunnels. Each is a line of a table and a function.
+//! Link types of captures. Each is a line and a function.
 
 use std::fmt;
 
+use crate::encapsulation::{Framed, IPV4, IPV6, TAGS, is_packet, of, ppp, pppoe, strip};
 use crate::error::{Error, be16, be32, header};
 use crate::ip::IpPacket;
+use crate::wifi;
 
 /// The framing of captured packets: a LINKTYPE of pcap and pcapng files.
 #[derive(Clone, Copy)]
@@ -13,33 +15,6 @@ pub struct LinkType {
     numbers: &'static [u32],
     unframe: for<'a> fn(&'a [u8]) -> Result<Framed<'a>, Error>,
 }
-
-/// The contents of a frame, or of an encapsulation in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Framed<'a> {
-    /// EtherType of the contents.
-    pub protocol: u16,
-    /// Index of the capturing host's interface, if the link's header has it.
-    pub interface: Option<u32>,
-    /// Whether an IP packet begins the frame although the file states Ethernet.
-    pub is_bare: bool,
-    /// The contents, with a trailer if the link pads short frames.
-    pub bytes: &'a [u8],
-}
-
-pub(crate) const IPV4: u16 = 0x0800;
-pub(crate) const IPV6: u16 = 0x86dd;
-
-/// A function that strips the header of an encapsulation and returns the EtherType and bytes of its contents.
-type Strip = for<'a> fn(&'a [u8]) -> Result<(u16, &'a [u8]), Error>;
-
-/// Tags between the link's header and the packet, by EtherType: IEEE 802.1Q, IEEE 802.1ad, and the double tags of older
-/// switches.
-const TAGS: [(u16, Strip); 3] = [(0x8100, vlan), (0x88a8, vlan), (0x9100, vlan)];
-
-/// Tunnels, by EtherType.
-const TUNNELS: [(u16, Strip); 1] = [(0x8864, pppoe)];
 
 impl LinkType {
     /// Ethernet II, with any number of VLAN tags.
@@ -65,9 +40,19 @@ impl LinkType {
     pub const NFLOG: LinkType = LinkType { name: "NFLOG", numbers: &[239], unframe: nflog };
     /// Apple's pseudo-device, whose header has the link type of each frame. Older systems write a private number.
     pub const PKTAP: LinkType = LinkType { name: "PKTAP", numbers: &[149, 258], unframe: pktap };
+    /// The log of OpenBSD's packet filter.
+    pub const PFLOG: LinkType = LinkType { name: "PFLOG", numbers: &[117], unframe: pflog };
+    /// Frames between a host and its switch, with the tags of Broadcom and Marvell (DSA).
+    pub const DSA: LinkType = LinkType { name: "DSA", numbers: &[281, 282, 284, 285], unframe: switch };
+    /// 802.11 frames.
+    pub const WIFI: LinkType = LinkType { name: "802.11", numbers: &[105], unframe: wifi::data };
+    /// 802.11 frames after the header of radiotap.
+    pub const RADIOTAP: LinkType = LinkType { name: "802.11", numbers: &[127], unframe: wifi::radiotap };
+    /// 802.11 frames after the header of Prism or AVS.
+    pub const PRISM: LinkType = LinkType { name: "802.11", numbers: &[119, 163], unframe: wifi::prism };
 
     /// Every link type.
-    pub const ALL: [LinkType; 11] = [
+    pub const ALL: [LinkType; 16] = [
         LinkType::ETHERNET,
         LinkType::RAW,
         LinkType::LINUX_SLL,
@@ -79,6 +64,11 @@ impl LinkType {
         LinkType::HDLC,
         LinkType::NFLOG,
         LinkType::PKTAP,
+        LinkType::PFLOG,
+        LinkType::DSA,
+        LinkType::WIFI,
+        LinkType::RADIOTAP,
+        LinkType::PRISM,
     ];
 
     /// The link type with the number `number` in the registry of pcap files.
@@ -91,47 +81,50 @@ impl LinkType {
         self.name
     }
 
-    /// The IP packet within a frame, with a trailer if the link pads short frames. A packet in a tunnel is not seen.
+    /// Whether the frames are those that a monitor hears of a Wi-Fi channel.
+    pub fn is_monitor(self) -> bool {
+        self.name == LinkType::WIFI.name
+    }
+
+    /// The IP packet within a frame, with a trailer if the link pads short frames. Only tags are stripped: a packet in
+    /// another encapsulation is not seen.
     ///
     /// # Errors
     /// If the frame is cut off within its header or carries another protocol.
     pub fn network_layer(self, frame: &[u8]) -> Result<&[u8], Error> {
-        self.strip(frame, &[&TAGS]).map(|framed| framed.bytes)
+        let framed = (self.unframe)(frame)?;
+        strip(framed.protocol, framed.bytes, |protocol| of(&TAGS, protocol))
     }
 
-    /// The IP packet within a captured frame, in a PPPoE session or not. Of a file that states Ethernet, a frame may be
-    /// an IP packet itself, as from the WWAN interfaces of Windows.
+    /// The IP packet within a captured frame, in any encapsulation. Of a file that states Ethernet, a frame may be
+    /// an IP packet itself, as from the WWAN interfaces of Windows, or have the tag of a switch that no EtherType tells.
     ///
     /// # Errors
-    /// As [`network_layer`](LinkType::network_layer).
+    /// As [`network_layer`](LinkType::network_layer), and if the contents are encrypted.
     pub fn captured(self, frame: &[u8]) -> Result<Framed<'_>, Error> {
-        self.strip(frame, &[&TAGS, &TUNNELS]).or_else(|error| {
-            if self.numbers == LinkType::ETHERNET.numbers && is_packet(frame) {
+        (self.unframe)(frame).and_then(Framed::stripped).or_else(|error| {
+            if self.numbers != LinkType::ETHERNET.numbers {
+                return Err(error);
+            }
+            if is_packet(frame) {
                 return Ok(Framed { is_bare: true, ..Framed::new(IPV4, frame) });
             }
-            Err(error)
+            // A tag of two, four or eight bytes before the EtherType, or of four before the addresses.
+            let tagged = [14, 16, 20].into_iter().find_map(|at| {
+                let protocol = be16(frame.get(at..at + 2)?, 0);
+                let inner = &frame[at + 2..];
+                (matches!(protocol, IPV4 | IPV6) && is_packet(inner)).then_some(inner)
+            });
+            tagged.map(|inner| Framed::new(IPV4, inner)).ok_or(error)
         })
     }
 
-    /// Strips the link's header and these encapsulations.
-    fn strip<'a>(self, frame: &'a [u8], encapsulations: &[&[(u16, Strip)]]) -> Result<Framed<'a>, Error> {
-        let mut framed = (self.unframe)(frame)?;
-        // Each encapsulation is at least a few bytes long, so this ends.
-        while let Some((_, strip)) =
-            encapsulations.iter().copied().flatten().find(|(protocol, _)| *protocol == framed.protocol)
-        {
-            (framed.protocol, framed.bytes) = strip(framed.bytes)?;
-        }
-        match framed.protocol {
-            IPV4 | IPV6 => Ok(framed),
-            protocol => Err(Error::NotIp { protocol: protocol.into() }),
-        }
-    }
-}
-
-impl<'a> Framed<'a> {
-    fn new(protocol: u16, bytes: &'a [u8]) -> Framed<'a> {
-        Framed { protocol, interface: None, is_bare: false, bytes }
+    /// The packet aggregated behind that of a frame; `None` if there is none.
+    ///
+    /// # Errors
+    /// As [`captured`](LinkType::captured).
+    pub fn following<'a>(framed: &Framed<'a>) -> Option<Result<Framed<'a>, Error>> {
+        (!framed.aggregated.is_empty()).then(|| wifi::subframe(framed.aggregated).and_then(Framed::stripped))
     }
 }
 
@@ -139,20 +132,6 @@ impl fmt::Debug for LinkType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "LinkType({}, {:?})", self.name, self.numbers)
     }
-}
-
-/// Whether a frame is an IP packet of TCP, UDP or ICMP, at least as long as its header says.
-fn is_packet(frame: &[u8]) -> bool {
-    let (protocol, len) = match *frame {
-        [0x45, _, high, low, _, _, _, _, _, protocol, _, ..] => {
-            (protocol, usize::from(u16::from_be_bytes([high, low])))
-        }
-        [first, _, _, _, high, low, protocol, _, ..] if first >> 4 == 6 => {
-            (protocol, 40 + usize::from(u16::from_be_bytes([high, low])))
-        }
-        _ => return false,
-    };
-    matches!(protocol, 1 | 6 | 17 | 58) && len >= frame.len()
 }
 
 fn ethernet(frame: &[u8]) -> Result<Framed<'_>, Error> {
@@ -244,28 +223,18 @@ fn pktap(frame: &[u8]) -> Result<Framed<'_>, Error> {
     (link_type.unframe)(inner)
 }
 
-fn vlan(bytes: &[u8]) -> Result<(u16, &[u8]), Error> {
-    Ok((be16(header(bytes, "VLAN", 4)?, 2), &bytes[4..]))
+/// A packet after a header whose first byte is its length without padding.
+fn pflog(frame: &[u8]) -> Result<Framed<'_>, Error> {
+    let len = usize::from(header(frame, "PFLOG", 1)?[0]).next_multiple_of(4);
+    header(frame, "PFLOG", len)?;
+    raw(&frame[len..])
 }
 
-/// A session of PPP over Ethernet (RFC 2516).
-fn pppoe(bytes: &[u8]) -> Result<(u16, &[u8]), Error> {
-    header(bytes, "PPPoE", 8)?;
-    ppp(&bytes[6..])
-}
-
-/// PPP (RFC 1661), with or without address and control (RFC 1662), and with a protocol field of one byte or two.
-pub(crate) fn ppp(bytes: &[u8]) -> Result<(u16, &[u8]), Error> {
-    let bytes = bytes.strip_prefix(&[0xff, 0x03]).unwrap_or(bytes);
-    let (protocol, len) = match *header(bytes, "PPP", 1)? {
-        // Only the last byte of a number is odd.
-        [last] if last & 1 == 1 => (last.into(), 1),
-        _ => (be16(header(bytes, "PPP", 2)?, 0), 2),
-    };
-    match protocol {
-        0x0021 => Ok((IPV4, &bytes[len..])),
-        0x0057 => Ok((IPV6, &bytes[len..])),
-        protocol => Err(Error::NotIp { protocol: protocol.into() }),
+/// Ethernet with a tag of four bytes, of Broadcom after or before the addresses, or of Marvell, with an EtherType or not.
+fn switch(frame: &[u8]) -> Result<Framed<'_>, Error> {
+    match be16(header(frame, "DSA", 18)?, 12) {
+        0xdada => ethernet(frame),
+        _ => Ok(Framed::new(be16(frame, 16), &frame[18..])),
     }
 }
 

@@ -18,7 +18,7 @@ from lasthop.measurement.source import Source
 _MOST_PACKETS = 4_000_000
 """The limit of the packets that are read."""
 
-_WHOLE = ("sack_start", "sack_end", "notes")
+_WHOLE = ("sack_start", "sack_end", "notes", "unreadable", "without_options")
 """The attributes without a row for each packet."""
 
 
@@ -66,6 +66,10 @@ class Packets:
         The sequence numbers of all SACK blocks, a row for each block.
     notes : list of str
         Warnings about the capture.
+    unreadable : str
+        What most packets are that are not read, or what encrypts most of UDP; empty if nothing does.
+    without_options : float
+        The share of the TCP packets whose options the capture cut off.
     """
 
     time_s: Floats
@@ -96,6 +100,8 @@ class Packets:
     sack_start: Counters
     sack_end: Counters
     notes: list[str]
+    unreadable: str
+    without_options: float
 
     @classmethod
     def read(cls, source: Source) -> Self:
@@ -111,13 +117,25 @@ class Packets:
         except ValueError as error:
             raise source.error(str(error)) from None
         time_ns, steps_s = capture_clock.without_steps(columns.pop("time_ns"), columns)
-        notes = list(_notes(**{name: columns.pop(name) for name in _SUMMARY}))
+        segments = max(int((columns["protocol"] == 6).sum()), 1)
+        encrypted, left_out = columns["encrypted"], columns["left_out"]
+        unreadable = f"encrypted by {encrypted}" if encrypted else ""
+        if left_out and left_out[1] > len(time_ns) // 2:
+            unreadable = left_out[0]
+        without_options = columns["without_options"] / segments
+        notes = list(_notes(len(time_ns), **{name: columns.pop(name) for name in _SUMMARY}))
         if steps_s:
             notes.append(capture_clock.note(steps_s))
         elif (pause := capture_clock.pause(time_ns)) is not None:
             notes.append(pause)
         # Packets from several hardware queues can be out of order by microseconds.
-        return cls(time_s=np.maximum.accumulate(time_ns - time_ns[0]) / 1e9, notes=notes, **columns)
+        return cls(
+            time_s=np.maximum.accumulate(time_ns - time_ns[0]) / 1e9,
+            notes=notes,
+            unreadable=unreadable,
+            without_options=without_options,
+            **columns,
+        )
 
     def select(self, keep: Flags) -> Self:
         """Return the packets for which `keep` is true."""
@@ -145,13 +163,55 @@ def common_size(sizes: Any) -> int | None:
     return int(values[most]) if counts[most] >= 0.9 * len(sizes) and values[most] < 65536 else None
 
 
-_SUMMARY = ("damaged", "full", "dropped", "untimed", "fragments", "tunnel", "bare")
+_SUMMARY = (
+    "damaged",
+    "full",
+    "dropped",
+    "untimed",
+    "fragments",
+    "tunnel",
+    "bare",
+    "overheard",
+    "without_options",
+    "kept",
+    "encrypted",
+    "left_out",
+)
+
+_NOTED = 0.01
+"""The share of packets that are not read from which this is noted."""
 
 
 def _notes(
-    *, damaged: bool, full: bool, dropped: int, untimed: int, fragments: int, tunnel: str | None, bare: int
+    count: int,
+    *,
+    damaged: bool,
+    full: bool,
+    dropped: int,
+    untimed: int,
+    fragments: int,
+    tunnel: str | None,
+    bare: int,
+    overheard: int,
+    without_options: int,
+    kept: int,
+    encrypted: str | None,
+    left_out: tuple[str, int] | None,
 ) -> Iterator[str]:
-    """Yield warnings about the capture."""
+    """Yield warnings about a capture of `count` packets."""
+    if overheard:
+        yield (
+            "Frames of a monitor interface (802.11) are read. It misses frames that the hosts received, and "
+            "losses are those that the retransmissions of Wi-Fi left."
+        )
+    if without_options:
+        yield (
+            f"The options of {plural(without_options, 'TCP packet')} are cut off, since the capture stores "
+            f"{kept} bytes of each frame: timestamps, SACK and DSACK, which tell spurious retransmissions "
+            "and round-trip times. `tcpdump -s 128` stores all headers."
+        )
+    if left_out is not None and not fragments and left_out[1] > _NOTED * count:
+        yield f"{plural(left_out[1], 'packet')} not read: {left_out[0]}."
     if bare:
         yield (
             f"{plural(bare, 'packet')} without the Ethernet header that the file states, as from the WWAN "

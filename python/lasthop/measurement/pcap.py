@@ -88,6 +88,8 @@ class _Found:
     resent: int = 0
     # Retransmissions of captured packets, in connections without acknowledgements.
     repeated: int = 0
+    # The segment sizes of super-packets in connections without a handshake, and whether they are certain.
+    deduced: dict[str, bool] = field(default_factory=dict)
 
     def add(self, outcomes: tcp.Outcomes, stream: tcp.Stream, upstream: bool) -> None:
         """Add a connection, with losses upstream of the capture or downstream of it."""
@@ -111,6 +113,8 @@ class _Found:
         self.windows += outcomes.windows
         self.missed += outcomes.missed
         self.joined += stream.joined
+        if stream.segments.evidence and (stream.joined or not stream.segments.certain):
+            self.deduced[f"{stream.mss:,} B, {stream.segments.evidence}"] = stream.segments.certain
         self.plain += not stream.sack
         self.upstream = upstream
         self.numbered += outcomes.numbered
@@ -166,7 +170,7 @@ def _parse(source: Source, options: Options) -> Measurement:
     if not tcp_streams and not media:
         raise source.error(lacking[0].rstrip(".") if lacking else _nothing_readable(packets))
     if tcp_streams:
-        _explain(found, connections, user, place, notes)
+        _explain(packets, found, connections, user, place)
     losses: list[Probes] = []
     rates: list[Rates] = []
     until_s = float(packets.time_s[-1])
@@ -198,14 +202,26 @@ def _parse(source: Source, options: Options) -> Measurement:
         delays=tuple(delays),
         rates=tuple(rates),
         notes=tuple(notes),
-        doubts=tuple(_contradictions(found)),
+        doubts=tuple(_contradictions(found, packets.without_options)),
     )
 
 
-def _contradictions(found: dict[Direction, _Found]) -> Iterator[str]:
+def _contradictions(found: dict[Direction, _Found], without_options: float) -> Iterator[str]:
     """Yield contradictions of losses and retransmissions: what is lost is sent again, and nothing else."""
     for direction, one in found.items():
         lost = sum(int(flags.sum()) for flags in one.lost)
+        if not all(one.deduced.values()):
+            yield (
+                f"{direction}, packets are larger than those of Ethernet, and neither a handshake nor "
+                "identifications tell whether each is one packet of the link: packets and losses may be "
+                "several times as large. Begin the capture before the transfer, or turn offloads off with "
+                "`ethtool -K wlan0 gro off tso off gso off`"
+            )
+        if lost and not one.upstream and without_options > _MOSTLY:
+            yield (
+                f"{direction}, {plural(lost, 'retransmission')} count as lost, but the capture cut off the "
+                "TCP options that tell spurious ones. Store all headers, with `tcpdump -s 128`"
+            )
         if one.missed and one.missed >= max(lost, _MISSED * sum(len(flags) for flags in one.lost)):
             yield (
                 f"{direction}, the capture missed more packets than were lost ({one.missed:,} and {lost:,}), "
@@ -224,6 +240,12 @@ def _contradictions(found: dict[Direction, _Found]) -> Iterator[str]:
                 "timeouts of the sender were too short"
             )
 
+
+_MOSTLY = 0.5
+"""The share of packets without their options from which nothing is told by options."""
+
+_MOST_STATED = 3
+"""The segment sizes that a note states."""
 
 _FEWEST_COMPARED = 30
 """Losses, or retransmissions, by which they are compared."""
@@ -510,13 +532,14 @@ def _hosts(packets: Packets) -> dict[int, Rows]:
 
 
 def _explain(
+    packets: Packets,
     found: dict[Direction, _Found],
     connections: list[_Connection],
     user: Host,
     place: Place | None,
-    notes: list[str],
 ) -> None:
     """Add notes: assumptions, methods and warnings."""
+    notes = packets.notes
     guessed = sum(not connection.certain for connection in connections)
     if guessed:
         notes.append(
@@ -561,11 +584,16 @@ def _explain(
             (one.missed, "acknowledged packet", " missing from the capture, not counted as losses"),
             (one.unknown, "packet", " left out, whose fate the capture does not show"),
             (one.probes, "probe", " of a closed window or an idle connection, no data"),
-            (one.joined, "super-packet", " of segmentation offload, split into the original packets"),
+            (
+                one.joined,
+                "super-packet",
+                " of segmentation offload, split into the original packets"
+                + "".join(f" of {size}" for size in list(one.deduced)[:_MOST_STATED]),
+            ),
         ):
             if count:
                 notes.append(f"{direction.capitalize()}: {plural(count, noun)}{text}.")
-        if one.plain and not one.upstream:
+        if one.plain and not one.upstream and not packets.without_options:
             notes.append(
                 f"{direction.capitalize()}: {plural(one.plain, 'connection')} without SACK, whose spurious "
                 "retransmissions after a timeout may count as losses."
@@ -576,34 +604,19 @@ def _explain(
         )
 
 
-_TUNNELS = {
-    1194: "OpenVPN",
-    1701: "L2TP",
-    4500: "IPsec",
-    4789: "VXLAN",
-    6081: "Geneve",
-    8472: "VXLAN",
-    51820: "WireGuard",
-}
-"""The tunnels over UDP that are not read, by port."""
-
-
 def _nothing_readable(packets: Packets) -> str:
-    of_udp = packets.protocol == 17
-    udp = int(of_udp.sum())
+    udp = int((packets.protocol == 17).sum())
     remedy = "`irtt client -i 20ms -d 5m -o irtt.json.gz SERVER` measures without a capture"
+    if packets.unreadable and udp <= len(packets.protocol) // 2:
+        return f"most packets are {packets.unreadable}. {remedy}"
     if udp > len(packets.protocol) // 2:
-        for port, tunnel in _TUNNELS.items():
-            ports = (packets.source_port[of_udp] == port) | (packets.target_port[of_udp] == port)
-            if ports.mean() > 0.5:
-                return (
-                    f"{plural(udp, 'UDP packet')}, most of port {port}: probably those of a tunnel "
-                    f"({tunnel}), which is not read; capture inside it, on its own interface. {remedy}"
-                )
-        return (
-            f"{plural(udp, 'UDP packet')} without readable sequence numbers, such as QUIC; "
-            f"capture a transfer over TCP, or RTP. {remedy}"
-        )
+        found = f"{plural(udp, 'UDP packet')} "
+        if not packets.unreadable:
+            found += "without readable sequence numbers, such as QUIC"
+            return f"{found}; capture a transfer over TCP, or RTP. {remedy}"
+        if packets.unreadable.endswith("QUIC"):
+            return f"{found}{packets.unreadable}, with their numbers; capture a transfer over TCP. {remedy}"
+        return f"{found}{packets.unreadable}; capture inside the tunnel, on its own interface. {remedy}"
     return f"no TCP connection with {_FEWEST} data packets; capture a longer transfer. {remedy}"
 
 

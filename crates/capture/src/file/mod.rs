@@ -9,6 +9,7 @@ use std::fmt;
 use lasthop_wire::LinkType;
 
 use crate::MAX_PACKETS;
+use crate::left_out::LeftOut;
 
 /// A captured frame.
 #[derive(Clone, Copy, Debug)]
@@ -52,8 +53,8 @@ pub enum ReadError {
     NotACapture,
     /// The file has no frames.
     NoFrames,
-    /// The frames are those of an 802.11 interface in monitor mode.
-    Monitor,
+    /// The frames have no times.
+    Untimed,
     /// No interface has a supported link type.
     LinkType {
         /// The smallest LINKTYPE in the file.
@@ -61,8 +62,8 @@ pub enum ReadError {
     },
     /// No frame has a TCP or UDP packet.
     NoTransport {
-        /// The IP protocol of most packets; `None` without IP packets.
-        protocol: Option<u8>,
+        /// What most frames have.
+        left_out: Option<LeftOut>,
     },
 }
 
@@ -74,32 +75,30 @@ impl fmt::Display for ReadError {
                 "not a capture: the header does not have the magic number of pcap or pcapng"
             }
             ReadError::NoFrames => "the capture has no packets",
-            ReadError::Monitor => {
-                "802.11 frames of a monitor interface are not supported; capture on the wireless interface \
-                 itself: `tcpdump -i wlan0 -s 128 -w capture.pcap`"
+            ReadError::Untimed => {
+                "the packets have no times (simple packet blocks): losses under TCP and rates cannot be told; \
+                 capture with `tcpdump -i wlan0 -s 128 -w capture.pcap`"
             }
             ReadError::LinkType { number } => {
                 let mut names = LinkType::ALL.map(LinkType::name).to_vec();
                 names.dedup();
                 let last = names.pop().expect("there are link types");
                 let names = names.join(", ");
-                return write!(f, "unsupported link type {number}; expected {names} or {last}");
-            }
-            ReadError::NoTransport { protocol } => {
-                f.write_str("no TCP or UDP packets over IPv4 or IPv6 in this capture")?;
-                return match protocol {
-                    None => Ok(()),
-                    Some(50) => f.write_str(
-                        ": its packets are encrypted by IPsec (ESP); capture at an end of the tunnel, on its \
-                         interface",
-                    ),
-                    Some(47) => f.write_str(": its packets are GRE without IP in it"),
-                    Some(1 | 58) => f.write_str(
-                        ": its packets are ICMP; the output of `ping -D -O -i 0.02 HOST` can be read",
-                    ),
-                    Some(132) => f.write_str(": its packets are SCTP, which is not supported"),
-                    Some(protocol) => write!(f, ": most of its packets are of IP protocol {protocol}"),
+                let found = match number {
+                    189 | 220 | 249 => " (USB)",
+                    187 | 201 | 251 | 254..=256 | 272 => " (Bluetooth)",
+                    195 | 215 | 230 | 283 => " (IEEE 802.15.4)",
+                    227 => " (CAN)",
+                    247 => " (InfiniBand)",
+                    252 => " (what Wireshark exported, without packets)",
+                    253 => " (netlink)",
+                    _ => "",
                 };
+                return write!(f, "unsupported link type {number}{found}; expected {names} or {last}");
+            }
+            ReadError::NoTransport { left_out } => {
+                f.write_str("no TCP or UDP packets over IPv4 or IPv6 in this capture")?;
+                return left_out.map_or(Ok(()), |left_out| write!(f, ": its packets are {left_out}"));
             }
         })
     }

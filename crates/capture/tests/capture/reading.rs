@@ -4,7 +4,7 @@ use std::env;
 use std::net::IpAddr;
 
 use lasthop_base::{Stream, Streams};
-use lasthop_capture::{Packets, ReadError};
+use lasthop_capture::{LeftOut, Packets, ReadError};
 use lasthop_proto::tcp::{Flags, SackBlock, Segment, SeqNum, Timestamps};
 use lasthop_proto::{Dscp, Ecn};
 use lasthop_wire::{Ip, TcpHeader, write};
@@ -204,6 +204,8 @@ fn every_framing_of_a_packet_reads_the_same() {
     let packet = tcp(true, 1, 10);
     let expected = read(&pcap(Order::Little, 0xa1b2_c3d4, RAW, &[whole(0, 0, packet.clone())]));
     let addresses = [0; 12];
+    let inner = [&addresses[..], &[0x08, 0]].concat();
+    let snap = [0xaa, 0xaa, 0x03, 0, 0, 0, 0x08, 0];
     let session = [0x88, 0x64, 0x11, 0, 0, 1, 0, 0, 0, 0x21];
     for (link_type, header) in [
         (ETHERNET, [&addresses[..], &[0x08, 0]].concat()),
@@ -220,10 +222,37 @@ fn every_framing_of_a_packet_reads_the_same() {
         (104, vec![0x8f, 0, 0x08, 0]),
         (166, vec![0, 0x03, 0, 0x21]),
         (204, vec![1, 0xff, 0x03, 0, 0x21]),
+        (ETHERNET, [&addresses[..], &[0, 99], &snap].concat()),
+        (ETHERNET, [&addresses[..], &[0x81, 0, 0, 5, 0, 99], &snap].concat()),
+        (ETHERNET, [&addresses[..], &[0, 99, 6, 6, 3]].concat()),
+        (113, [&[0; 14][..], &[0, 4], &snap].concat()),
+        (113, [&[0; 14][..], &[0x81, 0, 0, 5, 0x08, 0]].concat()),
+        (276, [&[0x81, 0][..], &[0; 18], &[0, 5, 0x08, 0]].concat()),
+        // One label of MPLS and two; Ethernet in it with a control word and without.
+        (ETHERNET, [&addresses[..], &[0x88, 0x47, 0, 1, 1, 64]].concat()),
+        (ETHERNET, [&addresses[..], &[0x88, 0x47, 0, 1, 0, 64, 0, 2, 1, 64]].concat()),
+        (ETHERNET, [&addresses[..], &[0x88, 0x48, 0, 1, 1, 64, 0, 0, 0, 7], &inner[..]].concat()),
+        (ETHERNET, [&addresses[..], &[0x88, 0x47, 0, 1, 1, 64, 0x4a], &inner[1..]].concat()),
+        (9, vec![0x02, 0x81, 0, 1, 1, 64]),
+        // A service instance of a provider, and MACsec without encryption, with a channel and without.
+        (ETHERNET, [&addresses[..], &[0x88, 0xe7, 0, 0, 0, 1], &inner[..]].concat()),
+        (ETHERNET, [&addresses[..], &[0x88, 0xe5, 0, 0, 0, 0, 0, 1, 0x08, 0]].concat()),
+        (ETHERNET, [&addresses[..], &[0x88, 0xe5, 0x20, 0, 0, 0, 0, 1], &[9; 8], &[0x08, 0]].concat()),
+        // Tags of switches, stated and not: of Broadcom, Marvell, Qualcomm, MediaTek and Realtek.
+        (281, [&addresses[..], &[0x20, 0, 0, 3, 0x08, 0]].concat()),
+        (282, [&[0x20, 0, 0, 3], &inner[..]].concat()),
+        (284, [&addresses[..], &[0xc0, 0x18, 0, 1, 0x08, 0]].concat()),
+        (285, [&addresses[..], &[0xda, 0xda, 0, 0, 0xc0, 0x18, 0, 1, 0x08, 0]].concat()),
+        (ETHERNET, [&addresses[..], &[0xda, 0xda, 0, 0, 0xc0, 0x18, 0, 1, 0x08, 0]].concat()),
+        (ETHERNET, [&addresses[..], &[0xf8, 2, 0x08, 0]].concat()),
+        (ETHERNET, [&addresses[..], &[0, 2, 0, 0, 0x08, 0]].concat()),
+        (ETHERNET, [&addresses[..], &[0x88, 0x99, 4, 0, 0, 0, 0, 3, 0x08, 0]].concat()),
+        (117, [&[61, 2][..], &[0; 62]].concat()),
     ] {
         // Ethernet pads.
         let frame = framed(&header, &[&packet[..], &[0; 6]].concat());
-        assert_eq!(read(&pcap(Order::Little, 0xa1b2_c3d4, link_type, &[whole(0, 0, frame)])), expected);
+        let found = read(&pcap(Order::Little, 0xa1b2_c3d4, link_type, &[whole(0, 0, frame)]));
+        assert_eq!(found, expected, "{link_type} {header:x?}");
     }
     // Attributes of a netfilter log message, in either byte order: a prefix with padding, and the packet.
     for order in [Order::Little, Order::Big] {
@@ -265,7 +294,8 @@ fn a_packet_without_the_stated_ethernet_header_is_read() {
     // A frame of another protocol to a host whose address begins like an IP header.
     let frame = [&[0x45, 0, 0, 20, 0, 1, 2, 0, 0, 0, 0, 2, 0x88, 0xcc][..], &[6; 50]].concat();
     let file = pcap(Order::Little, 0xa1b2_c3d4, ETHERNET, &[whole(0, 0, frame)]);
-    assert_eq!(Packets::read(&file), Err(ReadError::NoTransport { protocol: None }));
+    let left_out = Some(LeftOut::NotIp(0x88cc));
+    assert_eq!(Packets::read(&file), Err(ReadError::NoTransport { left_out }));
 }
 
 #[test]
@@ -281,12 +311,14 @@ fn a_packet_in_tunnels_is_read() {
         .concat()
     };
     let gre = |header: &[u8]| outer(47, &[header, &packet].concat());
-    let gtp_u = |header: &[u8]| {
+    let over_udp = |port: u16, header: &[u8]| {
         let payload = [header, &packet].concat();
-        let udp =
-            [&[8, 104, 8, 104][..], &(8 + payload.len() as u16).to_be_bytes(), &[0; 2], &payload].concat();
-        outer(17, &udp)
+        let len = (8 + payload.len() as u16).to_be_bytes();
+        outer(17, &[&[0xc0, 0], &port.to_be_bytes()[..], &len, &[0; 2], &payload].concat())
     };
+    let gtp_u = |header: &[u8]| over_udp(2152, header);
+    let inner = [&[0; 12][..], &[0x08, 0]].concat();
+    let tagged = [&[0; 12][..], &[0x81, 0, 0, 5, 0x08, 0]].concat();
     let ethernet = [&[0, 0, 0x65, 0x58][..], &[0; 12], &[0x08, 0]].concat();
     for (tunnel, bytes) in [
         ("IP in IP", outer(4, &packet)),
@@ -299,6 +331,19 @@ fn a_packet_in_tunnels_is_read() {
         // The extension of a 5G session.
         ("GTP-U", gtp_u(&[0x34, 0xff, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0x85, 1, 0x10, 9, 0])),
         ("GTP-U", outer(4, &gtp_u(&[0x30, 0xff, 0, 0, 0, 0, 0, 1]))),
+        ("VXLAN", over_udp(4789, &[&[8, 0, 0, 0, 0, 0, 7, 0], &inner[..]].concat())),
+        ("VXLAN", over_udp(8472, &[&[8, 0, 0, 0, 0, 0, 7, 0], &tagged[..]].concat())),
+        ("Geneve", over_udp(6081, &[&[0, 0, 0x65, 0x58, 0, 0, 7, 0], &inner[..]].concat())),
+        ("Geneve", over_udp(6081, &[1, 0, 0x08, 0, 0, 0, 7, 0, 9, 9, 9, 9])),
+        ("L2TP", over_udp(1701, &[0, 2, 0, 1, 0, 2, 0xff, 0x03, 0, 0x21])),
+        ("L2TP", over_udp(1701, &[0x4a, 2, 0, 99, 0, 1, 0, 2, 0, 3, 0, 4, 0, 2, 9, 9, 0, 0x21])),
+        ("MPLS", over_udp(6635, &[0, 1, 1, 64])),
+        ("MPLS", outer(137, &[&[0, 1, 1, 64], &packet[..]].concat())),
+        ("TZSP", over_udp(37008, &[&[1, 0, 0, 1, 0, 40, 1, 9, 1], &inner[..]].concat())),
+        ("EtherIP", outer(97, &[&[0x30, 0], &inner[..], &packet].concat())),
+        ("GRE", gre(&[0, 0, 0x88, 0x47, 0, 1, 1, 64])),
+        ("GRE", gre(&[&[0x10, 0, 0x88, 0xbe, 0, 0, 0, 1], &[9; 8], &inner[..]].concat())),
+        ("GRE", gre(&[&[0x10, 0, 0x22, 0xeb, 0, 0, 0, 1], &[8; 12][..], &inner].concat())),
     ] {
         let mut packets = read(&pcap(Order::Little, 0xa1b2_c3d4, RAW, &[whole(0, 0, bytes)]));
         assert_eq!(packets.tunnel.take(), Some(tunnel));
@@ -311,6 +356,78 @@ fn a_packet_in_tunnels_is_read() {
         let packets = read(&pcap(Order::Little, 0xa1b2_c3d4, RAW, &[whole(0, 0, gtp_u(header))]));
         assert_eq!((packets.tunnel, packets.protocol), (None, vec![17]));
     }
+}
+
+#[test]
+fn packets_of_wifi_are_read_unless_encrypted() {
+    let (one, other) = (tcp(true, 1, 10), tcp(true, 2, 20));
+    let raw = [&one, &other].map(|packet| whole(0, 0, packet.clone()));
+    let both = read(&pcap(Order::Little, 0xa1b2_c3d4, RAW, &raw));
+    let expected = read(&pcap(Order::Little, 0xa1b2_c3d4, RAW, &raw[..1]));
+    let snap = [0xaa, 0xaa, 0x03, 0, 0, 0, 0x08, 0];
+    let header = |kind: u8, flags: u8, len: usize| [&[kind, flags][..], &vec![0; len - 2]].concat();
+    // The subframes begin at multiples of four bytes from the first.
+    let subframe = |packet: &[u8]| {
+        let len = (8 + packet.len() as u16).to_be_bytes();
+        let mut bytes = [&[0; 12][..], &len, &snap, packet].concat();
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes
+    };
+    let mut aggregate = header(0x88, 0x02, 26);
+    aggregate[24] = 0x80;
+    aggregate.extend([subframe(&one), subframe(&other)].concat());
+    let radiotap = [0, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    let avs = [&[0x80, 0x21, 0x10, 0x01, 0, 0, 0, 64][..], &[0; 56]].concat();
+    let plain = |header: Vec<u8>| [&header[..], &snap, &one, &[1, 2, 3, 4]].concat();
+    for (link_type, frame, expected) in [
+        (105, plain(header(0x08, 0x01, 24)), &expected),
+        (105, plain(header(0x88, 0x02, 26)), &expected),
+        (105, plain(header(0x88, 0x82, 30)), &expected),
+        (105, plain(header(0x88, 0x03, 32)), &expected),
+        // Padded to four bytes.
+        (105, plain([header(0x88, 0x02, 26), vec![0; 2]].concat()), &expected),
+        (127, [&radiotap[..], &plain(header(0x88, 0x02, 26))].concat(), &expected),
+        (163, [&avs[..], &plain(header(0x08, 0x02, 24))].concat(), &expected),
+        (119, [&[0; 144][..], &plain(header(0x08, 0x02, 24))].concat(), &expected),
+        (105, aggregate.clone(), &both),
+        (127, [&radiotap[..], &aggregate].concat(), &both),
+    ] {
+        let mut found = read(&pcap(Order::Little, 0xa1b2_c3d4, link_type, &[whole(0, 0, frame)]));
+        assert_eq!(std::mem::take(&mut found.overheard), expected.protocol.len());
+        assert_eq!(&found, expected, "{link_type}");
+    }
+    let encrypted = plain(header(0x88, 0x42, 34));
+    let beacon = header(0x80, 0, 60);
+    let file = pcap(Order::Little, 0xa1b2_c3d4, 105, &[whole(0, 0, encrypted), whole(0, 0, beacon.clone())]);
+    let error = Packets::read(&file).expect_err("nothing that can be read");
+    assert_eq!(error, ReadError::NoTransport { left_out: Some(LeftOut::Encrypted("Wi-Fi")) });
+    assert!(error.to_string().contains("encrypted by Wi-Fi (WPA); capture on the wireless interface itself"));
+}
+
+#[test]
+fn what_a_capture_cut_off_is_counted() {
+    let packet = tcp(true, 1, 10);
+    let cut = |len: usize| (0, 0, packet[..len].to_vec(), packet.len());
+    let packets = read(&pcap(Order::Little, 0xa1b2_c3d4, RAW, &[cut(39), cut(40), cut(44), cut(75)]));
+    assert_eq!((packets.protocol.len(), packets.without_options, packets.kept), (3, 2, 44));
+    assert_eq!(packets.left_out(), Some((LeftOut::Cut, 1)));
+}
+
+#[test]
+fn contents_of_udp_that_are_encrypted_are_named() {
+    let of = |port: u16, payload: &[u8]| {
+        let udp = write::udp(&ip(true, 1), (40000, port), payload).expect("short enough");
+        read(&pcap(Order::Little, 0xa1b2_c3d4, RAW, &[whole(0, 0, udp)])).encrypted
+    };
+    let mut initiation = [7; 148];
+    initiation[..4].copy_from_slice(&[1, 0, 0, 0]);
+    assert_eq!(of(1, &initiation), Some("WireGuard"));
+    assert_eq!(of(1, &initiation[..147]), None);
+    assert_eq!(of(1, &[4, 0, 0, 0, 9, 9, 9, 9, 1, 0, 0, 0, 0, 0, 0, 0]), Some("WireGuard"));
+    assert_eq!(of(1, &[23, 0xfe, 0xfd, 0, 1]), Some("DTLS"));
+    assert_eq!(of(1, &[0xc3, 0, 0, 0, 1, 8]), Some("QUIC"));
+    assert_eq!((of(443, &[0x41, 5]), of(1, &[0x41, 5])), (Some("QUIC"), None));
+    assert_eq!((of(4500, &[5; 9]), of(1194, &[5; 9])), (Some("IPsec"), Some("OpenVPN")));
 }
 
 #[test]
@@ -375,22 +492,27 @@ fn other_files_are_refused_with_the_reason() {
     let file = |link_type| pcap(order, 0xa1b2_c3d4, link_type, &[frame()]);
     let mut encrypted = tcp(true, 1, 10);
     encrypted[9] = 50;
+    let without = |left_out| ReadError::NoTransport { left_out: Some(left_out) };
+    let ethernet =
+        |contents: &[u8]| pcap(order, 0xa1b2_c3d4, ETHERNET, &[whole(0, 0, [&[0; 12], contents].concat())]);
     for (file, error) in [
         (vec![0xd4, 0xc3], ReadError::DamagedHeader),
         (vec![0; 100], ReadError::NotACapture),
         (pcap(order, 0xa1b2_c3d4, RAW, &[]), ReadError::NoFrames),
         (section(order), ReadError::NoFrames),
-        (file(127), ReadError::Monitor),
         (file(147), ReadError::LinkType { number: 147 }),
-        (file(RAW), ReadError::NoTransport { protocol: None }),
-        (
-            pcap(order, 0xa1b2_c3d4, RAW, &[whole(0, 0, encrypted)]),
-            ReadError::NoTransport { protocol: Some(50) },
-        ),
+        (file(RAW), without(LeftOut::Malformed)),
+        (pcap(order, 0xa1b2_c3d4, RAW, &[whole(0, 0, encrypted)]), without(LeftOut::Protocol(50))),
+        (file(105), without(LeftOut::NoData)),
+        (ethernet(&[0x88, 0xe5, 0x2c, 0, 0, 0, 0, 1]), without(LeftOut::Encrypted("MACsec"))),
+        (ethernet(&[0x08, 0]), without(LeftOut::Malformed)),
+        (pcap(order, 0xa1b2_c3d4, ETHERNET, &[(0, 0, vec![0; 13], 60)]), without(LeftOut::Cut)),
+        (ethernet(&[0x88, 0xcc, 1]), without(LeftOut::NotIp(0x88cc))),
     ] {
         assert_eq!(Packets::read(&file), Err(error));
     }
-    let message = "unsupported link type 147; expected Ethernet, raw IP, Linux cooked, loopback, PPP, HDLC, NFLOG or PKTAP";
+    let message = "unsupported link type 147; expected Ethernet, raw IP, Linux cooked, loopback, PPP, HDLC, NFLOG, \
+                   PKTAP, PFLOG, DSA or 802.11";
     assert_eq!(ReadError::LinkType { number: 147 }.to_string(), message);
 }
 

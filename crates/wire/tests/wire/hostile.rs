@@ -11,7 +11,7 @@ use lasthop_proto::{Dscp, Ecn, NoticeCode};
 use lasthop_wire::{Checksum, Ip, IpPacket, LinkType, TcpHeader, Transport, checksum, edit, write};
 
 /// Well-formed packets of every kind, from which inputs are mutated.
-fn seeds() -> Vec<Vec<u8>> {
+pub(crate) fn seeds() -> Vec<Vec<u8>> {
     let mut seeds = Vec::new();
     for (src, dst) in [
         (IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V4(Ipv4Addr::BROADCAST)),

@@ -1,4 +1,5 @@
 //! Packets written and read, well-formed and hostile.
 
+mod encapsulations;
 mod hostile;
 mod packets;

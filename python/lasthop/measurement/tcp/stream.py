@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from lasthop.measurement.model import Counters, Flags, Floats
 from lasthop.measurement.packets import Packets
+from lasthop.measurement.tcp.segments import Segments, segments
 
 _SYN, _ACK = 2, 16
 
@@ -18,12 +19,6 @@ _SMALLEST = 64
 
 _MOST_PIECES = 20_000_000
 """Limit of the packets of a connection in a direction."""
-
-_LARGER = 0.1
-"""The share of packets larger than Ethernet's from which the link may carry such."""
-
-_SLIGHTLY = 1.1
-"""How much larger packets without identifications may be."""
 
 Rows = npt.NDArray[np.intp]
 
@@ -48,7 +43,7 @@ class Stream:
         The row of each data packet and of each acknowledgement among the packets.
     mss : int
         The payload of a full-sized packet.
-    largest : int
+    segments : Segments
         The largest payload of one packet; larger ones are super-packets of segmentation offload.
     headers : int
         Bytes of the headers of a packet.
@@ -69,7 +64,7 @@ class Stream:
     rows: Rows
     ack_rows: Rows
     mss: int
-    largest: int
+    segments: Segments
     headers: int
     sack: bool
     probes: int
@@ -99,7 +94,10 @@ class Stream:
         announced = announced[announced > 0]
         sizes = payload[carrying]
         headers = int(np.median(packets.size[data] - sizes))
-        largest = int(announced.min()) if len(announced) else _largest(packets, data, sizes, 1500 - headers)
+        number = packets.identification[data]
+        least = int(announced.min()) if len(announced) else 0
+        known = segments(seq, sizes, number, 1500 - headers, least)
+        largest = known.largest
         # The most frequent size, since options and tunnels reduce the announced MSS.
         plain = sizes[sizes <= largest]
         common = int(np.bincount(plain).argmax()) if len(plain) else 0
@@ -118,7 +116,7 @@ class Stream:
             rows=data,
             ack_rows=acks,
             mss=max(mss, _SMALLEST),
-            largest=max(largest, _SMALLEST),
+            segments=replace(known, largest=max(largest, _SMALLEST)),
             headers=headers,
             sack=bool(packets.sacks[acks].any()) or bool(packets.sack_permitted[both].sum() >= 2),
             probes=int(probing.sum()),
@@ -127,7 +125,7 @@ class Stream:
     @property
     def joined(self) -> int:
         """The number of super-packets."""
-        return int(np.count_nonzero(self.end - self.seq > self.largest))
+        return int(np.count_nonzero(self.end - self.seq > self.segments.largest))
 
     def full(self, payload: Any) -> Any:
         """Return the number of packets for a payload."""
@@ -135,24 +133,7 @@ class Stream:
 
     def pieces(self, payload: Counters) -> Counters:
         """Return the number of packets on the link for each captured packet, by its payload."""
-        return np.where(payload > self.largest, self.full(payload), 1)
-
-
-def _largest(packets: Packets, data: Rows, sizes: Counters, usual: int) -> int:
-    """Return the largest payload of a packet if no SYN announces it: `usual`, or that of larger packets.
-
-    A packet is followed by the next identification; a super-packet leaves one out for each further packet.
-    """
-    above = sizes[sizes > usual]
-    if len(above) <= _LARGER * len(sizes):
-        return usual
-    often = int(np.bincount(above).argmax())
-    full = np.flatnonzero(sizes[:-1] == often)
-    number = packets.identification[data]
-    if len(full) and (np.diff(number) != 0).mean() > 0.5:
-        return often if (((number[full + 1] - number[full]) & 0xFFFF) == 1).mean() > 0.5 else usual
-    # Without identifications: somewhat larger packets than Ethernet's; two packets have twice the payload.
-    return often if often < usual * _SLIGHTLY and (above == often).mean() > 0.5 else usual
+        return np.where(payload > self.segments.largest, self.full(payload), 1)
 
 
 def _probing(packets: Packets, forward: Rows, backward: Rows) -> Flags:
