@@ -31,8 +31,9 @@ from lasthop.advice import (
     remedies,
     steps,
 )
+from lasthop.advice.advice import _arms_for_effects
 from lasthop.advice.judge import _source
-from lasthop.advice.selection import ladder, ladder_for_all, without_harm
+from lasthop.advice.selection import alternatives, ladder, ladder_for_all, without_harm
 from lasthop.advice.trial import TrialResult, Truth, gain_of
 from lasthop.advice.uses import mos, waiting
 from lasthop.advice.wording import by_availability
@@ -206,6 +207,15 @@ def test_a_remedy_that_harms_no_other_use_is_shown_beside_one_that_does() -> Non
     assert without_harm(calls, first, {FQ: False, BBR_FQ: False}.get) is None
 
 
+def test_effects_are_first_of_what_may_replace_the_advice() -> None:
+    """Those advised, the two easiest that gain about as much, then the best; none that no product has."""
+    bulk = judged("bulk", {WENP: 3.0, ARQ: 2.52, BBR: 2.43, SPLIT: 2.4, BBR_FQ: 2.35, FQ: 1.2})
+    first = bulk.of(BBR)
+    assert first is not None
+    assert arms_of(alternatives(bulk.remedies, first, bulk.measure)) == [BBR_FQ, ARQ, SPLIT]
+    assert _arms_for_effects([bulk], [first]) == [BBR, BBR_FQ, ARQ, SPLIT, FQ]
+
+
 @pytest.mark.parametrize("name", USES)
 def test_each_use_runs_and_is_written(name: str) -> None:
     advice = advise(stated_link(4e6, 0.06, loss=0.02), name, runs=(4, 4), effects=False)
@@ -329,8 +339,9 @@ def test_a_ratio_of_times_is_how_much_faster() -> None:
         p_value=0.01,
         stopped_early=False,
     )
-    assert judge._gain(ranked, USES["web"].measures[0]) == (2.0, 1.25, 2.5)
-    assert judge._gain(ranked, Measure("x", "x", "lower", str, min_difference=1.0)) == (3.0, 1.0, 4.0)
+    race: Any = None
+    assert judge._gain(race, ranked, USES["web"].measures[0]) == (2.0, 1.25, 2.5)
+    assert judge._gain(race, ranked, Measure("x", "x", "lower", str, min_difference=1.0)) == (3.0, 1.0, 4.0)
 
 
 def test_what_is_tried_comes_from_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -413,6 +413,25 @@ def test_runs_take_the_variants_in_turn() -> None:
     assert len({id(scenario) for scenario in executor.scenarios.values()}) == 6
 
 
+def test_a_screen_stops_arms_before_the_first_look() -> None:
+    """Later looks are those of a comparison without it, with the same p-values."""
+    values, every, seen = noisy([1.0, 1.3, 1.3], 0.1, runs=128), arms(3), []
+
+    def screen(race: Race) -> list[Arm]:
+        seen.append([len(race.sample(arm)) for arm in every])
+        return [every[0], every[1]]
+
+    race = made(values, runs=(128, 128), screen=screen)
+    whole = made(values, runs=(128, 128))
+    assert (race.looks, race.early_looks) == ([32, 64, 128], 2)
+    # The baseline goes on.
+    assert seen == [[32, 32, 32], [64, 32, 64]]
+    found = {each.arm: each for each in race.ranking()}
+    assert [found[arm].runs for arm in every] == [128, 32, 128]
+    assert found[every[2]].p_value == {each.arm: each for each in whole.ranking()}[every[2]].p_value
+    assert made(values[:, :16], runs=(16, 16), screen=screen).looks == [16]
+
+
 def test_runs_of_one_variant_are_not_independent() -> None:
     random = np.random.default_rng(3)
     of_link = random.standard_normal(4)

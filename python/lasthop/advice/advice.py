@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lasthop.advice.judge import VARIANTS, Judge
+from lasthop.advice.judge import REPLACEMENTS, VARIANTS, Judge
 from lasthop.advice.judgement import Effect, Judgement, Limit, Remedy
-from lasthop.advice.selection import ladder_for_all, without_harm
+from lasthop.advice.selection import alternatives, ladder_for_all, without_harm
 from lasthop.advice.uses import USES
 from lasthop.core import formats
 from lasthop.core.display import Shown, activity_bar, chosen
@@ -17,8 +17,11 @@ from lasthop.engine.stopping import Progress
 from lasthop.fitting import FittedLink, ProbePlan
 from lasthop.race import Arm
 
-MOST_EFFECTS = 6
-"""Maximum number of remedies whose effects on other uses are simulated: the advised ones, then the best."""
+FEWEST_EFFECTS, MOST_EFFECTS = 4, 6
+"""Number of remedies whose effects on other uses are simulated, if no more are advised.
+
+The larger number if the first advised one does harm, and none of the others gains about as much without.
+"""
 
 FASTEST_BPS = 10e9
 """The fastest link for which advice is given: a faster one has too many packets for minutes."""
@@ -176,8 +179,8 @@ def advise(
         The seed of all runs.
     runs : (int, int), optional
         The fewest and the most runs of each remedy; by default (256, 512) for pages, (32, 64) for shells,
-        (64, 128) for downloads and uploads, 64 for films and 32 for calls. The most also for effects on other
-        uses.
+        (64, 128) for downloads and uploads, 64 for films and 32 for calls. If downloads or uploads are the
+        only use, what is surely not advised may stop at 32. The most also for effects on other uses.
     effects : bool, default True
         Whether to simulate the effects of remedies on other uses.
     jobs : int, optional
@@ -233,20 +236,25 @@ def _advise(judge: Judge, stated: Sequence[str], runs: tuple[int, int] | None, *
         least = USES[name].rounds * VARIANTS
         # `_spread` pairs differences over all draws, so all remedies need the same number of runs.
         by_ratio = all(each.min_difference is None for each in USES[name].measures)
-        judgements.append(judge.judge(judge.use(name), runs or (least, 2 * least if by_ratio else least)))
+        both = runs or (least, 2 * least if by_ratio else least)
+        judgements.append(judge.judge(judge.use(name), both, sole=len(stated) == 1))
     advised = judgements[0].advised if len(judgements) == 1 else tuple(ladder_for_all(judgements))
     found: dict[Arm, list[Effect]] = {}
-    if effects:
-        arms = _arms_for_effects(judgements, advised)
-        others = [judge.use(name) for name in OTHERS if name not in stated]
-        others += [each.use.alone() for each in judgements if each.use.beside]
-        for use in others:
-            for arm, effect in judge.effects(use, arms, runs and runs[1]).items():
-                found.setdefault(arm, []).append(effect)
     harmless = None
-    if len(judgements) == 1 and advised:
+    others = [judge.use(name) for name in OTHERS if name not in stated]
+    others += [each.use.alone() for each in judgements if each.use.beside]
+    arms = _arms_for_effects(judgements, advised) if effects else []
+    first = max(FEWEST_EFFECTS, len(advised))
+    for group in (arms[:first], arms[first:]):
+        for use in others:
+            for arm, effect in judge.effects(use, group, runs and runs[1]).items():
+                found.setdefault(arm, []).append(effect)
+        if len(judgements) > 1 or not advised:
+            break
         harms = {arm: any(effect.harms for effect in each) for arm, each in found.items()}
         harmless = without_harm(judgements[0], advised[0], harms.get)
+        if harmless is not None or not harms.get(advised[0].arm):
+            break
     return Advice(
         link=judge.link,
         sender=judge.sender,
@@ -260,9 +268,19 @@ def _advise(judge: Judge, stated: Sequence[str], runs: tuple[int, int] | None, *
 
 
 def _arms_for_effects(judgements: Sequence[Judgement], advised: Sequence[Remedy]) -> list[Arm]:
-    """Return the arms whose effects are simulated: those advised, then the best for each use."""
+    """Return the arms whose effects are simulated, the most important first.
+
+    They are those advised; the easiest that gain about as much as the first of them, in case that it does
+    harm; and the best for each use of those to be had.
+    """
     arms = [each.arm for each in advised]
-    worth = [[each.arm for each in judgement.remedies if each.worth] for judgement in judgements]
+    if len(judgements) == 1 and advised:
+        first = judgements[0]
+        arms += [each.arm for each in alternatives(first.remedies, advised[0], first.measure)[:REPLACEMENTS]]
+    worth = [
+        [each.arm for each in judgement.remedies if each.worth and each.deployment.available]
+        for judgement in judgements
+    ]
     for place in range(MOST_EFFECTS):
         arms += [each[place] for each in worth if place < len(each)]
     return list(dict.fromkeys(arms))[: max(MOST_EFFECTS, len(advised))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,11 +13,12 @@ import numpy as np
 from lasthop._lasthop import Quantity
 from lasthop.advice import remedies, wifi
 from lasthop.advice.judgement import LOSSES, Change, Effect, Judgement, Limit, Remedy
-from lasthop.advice.selection import ladder
-from lasthop.advice.uses import SHORT, SHORT_TRANSFER, USES, Measure, Use
+from lasthop.advice.selection import alternatives, ladder
+from lasthop.advice.uses import SHORT, SHORT_TRANSFER, THROUGHPUT, USES, WORTHWHILE_RATIO, Measure, Use
 from lasthop.core import formats
 from lasthop.core.names import PLAIN
-from lasthop.core.statistics import Sample
+from lasthop.core.paired_quantiles import Span
+from lasthop.core.statistics import LEVEL, Sample, paired, paired_difference
 from lasthop.engine.stopping import Progress
 from lasthop.fitting import FittedLink
 from lasthop.fitting.scenario import FASTEST_WIRED_BPS, PERFECT, channel_of, share, values
@@ -24,6 +26,12 @@ from lasthop.race import Arm, NoValuesError, Race, RaceError, Ranked
 
 VARIANTS = 32
 """Number of draws of the fitted link's parameters. Runs cycle through them, so means are over all draws."""
+
+REPLACEMENTS = 2
+"""Number of remedies that are kept to replace an advised one that harms another use."""
+
+EARLY_ERROR = 0.005
+"""The error of what stops remedies early: a tenth of that of the comparison, in addition to it."""
 
 AIR_COST = 5
 """How many times as long a packet over Wi-Fi takes to simulate as one over another link."""
@@ -87,8 +95,17 @@ class Judge:
             return use
         return use.shortened(AIR_COST * rate_bps if link.is_wifi else rate_bps, link.rtt_s)
 
-    def judge(self, use: Use, runs: tuple[int, int]) -> Judgement:
+    def judge(self, use: Use, runs: tuple[int, int], *, sole: bool = True) -> Judgement:
         """Try every remedy for a use.
+
+        Parameters
+        ----------
+        use : Use
+            The use.
+        runs : (int, int)
+            The fewest runs of a remedy that may be advised, and the most.
+        sole : bool, default True
+            Whether this use alone decides what is advised, so that other remedies may stop earlier.
 
         Raises
         ------
@@ -96,15 +113,17 @@ class Judge:
             If no run of any remedy has the measure, as a page that never loads.
         """
         try:
-            return self._judge(use, runs)
+            return self._judge(use, runs, sole=sole)
         except NoValuesError as error:
             reason = f"{use.title}: over this link none is possible, with any remedy"
             raise RaceError(reason) from error
 
-    def _judge(self, use: Use, runs: tuple[int, int]) -> Judgement:
+    def _judge(self, use: Use, runs: tuple[int, int], *, sole: bool) -> Judgement:
         scenario = use.scenario(self.link.scenario())
         tried = remedies.wifi_arms(self.sender, scenario) if self.link.is_wifi else remedies.arms(self.sender)
-        long = self._compare(use, use.title, tried, runs=runs)
+        # Means of pages depend on a few slow ones, which few runs miss.
+        screen = (lambda race: self._decided(race, use)) if sole and use.measures == (THROUGHPUT,) else None
+        long = self._compare(use, use.title, tried, runs=runs, screen=screen)
         short = self._short(long.arms, max(VARIANTS, runs[1])) if use.name == "bulk" else {}
         without = self._compare(
             use,
@@ -150,7 +169,7 @@ class Judge:
         except RaceError:
             return {}
         return {
-            arm: Effect(use, tuple(_change(*each, arm) for each in tables.items()))
+            arm: Effect(use, tuple(_change(compared, *each, arm) for each in tables.items()))
             for arm in compared.arms
             if arm != compared.baseline
         }
@@ -275,7 +294,7 @@ class Judge:
         limits = []
         for arm, ranked in _ranked(without, measure).items():
             if arm in names:
-                gain, low, high = _gain(ranked, measure)
+                gain, low, high = _gain(without, ranked, measure)
                 matters = bool(low > measure.threshold)
                 value = _then(now, gain, measure) if math.isfinite(gain) else ranked.mean.value
                 limits.append(Limit(names[arm], value, gain, low, high, matters))
@@ -283,14 +302,46 @@ class Judge:
 
     # -- Remedies ------------------------------------------------------------------------------------
 
+    def _decided(self, race: Race, use: Use) -> list[Arm]:
+        """Return the arms of which early runs tell enough.
+
+        Each is surely harmful, of no use, worthwhile or between these; and if it is worthwhile, some rung of
+        the advice so far takes no more effort and is surely better, or takes less and is surely at most 5 %
+        worse. Rungs and the remedies that may replace the first of them for its harm go on.
+        """
+        measure = THROUGHPUT
+        try:
+            found = self._remedies(race, use, measure)
+        except NoValuesError:
+            return []
+        rungs = ladder(found, measure)
+        others = alternatives(found, rungs[0], measure)[:REPLACEMENTS] if rungs else []
+        kept = {each.arm for each in (*rungs, *others)}
+        tests = race.tests(EARLY_ERROR, race.early_looks)
+
+        def beaten(each: Remedy, rung: Remedy) -> bool:
+            effort, least = each.deployment.effort, rung.deployment.effort
+            pair = race.pair(rung.arm, each.arm, measure.metric)
+            return (least <= effort and tests.worse(*pair[::-1])) or (
+                least < effort and tests.as_good(*pair, 1 - 1 / WORTHWHILE_RATIO)
+            )
+
+        return [
+            each.arm
+            for each in found
+            if each.arm not in kept
+            and _is_known(race, each)
+            and (not each.worth or not each.deployment.available or any(beaten(each, rung) for rung in rungs))
+        ]
+
     def _remedies(
         self,
         long: Race,
         use: Use,
         measure: Measure,
-        further: Sequence[Measure],
-        limits: Sequence[Limit],
-        short: Mapping[Arm, float],
+        further: Sequence[Measure] = (),
+        limits: Sequence[Limit] = (),
+        short: Mapping[Arm, float] | None = None,
     ) -> list[Remedy]:
         """Return the remedies, the best first."""
         ranking = _ranked(long, measure)
@@ -332,14 +383,17 @@ class Judge:
         """Return the gain of an arm with its interval, and the interval of its value."""
         if ranked is now:
             return [measure.no_change] * 3, [now.mean.low, now.mean.high]
-        gain, low, high = _gain(ranked, measure)
+        gain, low, high = _gain(long, ranked, measure)
         if not math.isfinite(gain):
             # The baseline is not significantly above zero, so there is no ratio.
             return [math.inf, math.nan, math.nan], [ranked.mean.low, ranked.mean.high]
-        # A remedy that stopped early has only the first runs, so its gain is taken over those. The interval
-        # of the comparison is for the mean over the draws; that for the true link is at least as wide.
+        # The interval of the comparison is for the mean over the draws; that for the true link is at least
+        # as wide. Of an arm that stopped early, it is the narrower of two that the variation between runs
+        # widens: over common runs the fades are the same, over all runs the baseline varies less.
         ours, theirs = (long.sample(each, measure.metric) for each in (ranked.arm, long.baseline))
-        least, most = _spread(ours, theirs[: len(ours)], self._variants, measure)
+        samples = [(ours, theirs[: len(ours)]), long.pair(ranked.arm, long.baseline, measure.metric)]
+        spreads = [_spread(*each, self._variants, measure) for each in samples]
+        least, most = min(spreads, key=lambda ends: ends[1] - ends[0])
         gains = [gain, min(least, low), max(most, high)]
         ends = sorted(_then(now.mean.value, each, measure) for each in gains[1:])
         return gains, ends
@@ -350,19 +404,47 @@ def _ranked(race: Race, measure: Measure) -> dict[Arm, Ranked]:
     return {each.arm: each for each in race.ranking(measure.metric)}
 
 
-def _gain(ranked: Ranked, measure: Measure) -> tuple[float, float, float]:
+def _gain(race: Race, ranked: Ranked, measure: Measure) -> tuple[float, float, float]:
     """Return the gain of an arm with the race's interval; infinite if there is no ratio."""
     if measure.min_difference is not None:
         value, low, high = ranked.difference.value, ranked.difference.low, ranked.difference.high
         if math.isnan(value) or math.isnan(low) or math.isnan(high):
             return 0.0, 0.0, 0.0
         return (value, low, high) if measure.better == "higher" else (-value, -high, -low)
-    ratio = ranked.ratio
+    ratio = _ratio(race, ranked, measure)
     if not math.isfinite(ratio.value):
         return math.inf, math.nan, math.nan
     if measure.better == "higher":
         return ratio.value, ratio.low, ratio.high
     return _inverse(ratio.value), _inverse(ratio.high), _inverse(ratio.low)
+
+
+def _ratio(race: Race, ranked: Ranked, measure: Measure) -> Span:
+    """Return the ratio of an arm to the baseline, by way of the leader where that is more precise.
+
+    An arm that stopped early may be like the leader over its few runs; the leader's own ratio is of more.
+    """
+    if not ranked.stopped_early:
+        return ranked.ratio
+    leader = race.leader()
+    pairs = (race.pair(ranked.arm, leader, measure.metric), race.pair(leader, race.baseline, measure.metric))
+    # The narrower of two intervals holds the ratio less often than each, so this one has half the error.
+    level = 1 - (1 - LEVEL) / 2
+    first, second = (paired_difference(*paired(*pair), level).ratio for pair in pairs)
+    if first is None or second is None:
+        return ranked.ratio
+    # The interval of a product by Zou and Donner, "Construction of confidence limits about effect measures"
+    # (Statistics in Medicine 27, 2008).
+    below, above = (
+        math.hypot((one - first.mean) * second.mean, (other - second.mean) * first.mean)
+        for one, other in ((first.low, second.low), (first.high, second.high))
+    )
+    value = first.mean * second.mean
+    return Span(value, value - below, value + above) if below + above < _width(ranked.ratio) else ranked.ratio
+
+
+def _width(span: Span) -> float:
+    return span.high - span.low
 
 
 def _inverse(ratio: float) -> float:
@@ -408,14 +490,27 @@ def _most(times: Sample) -> float:
     return most if math.isfinite(most) else math.nan
 
 
-def _change(measure: Measure, ranking: Mapping[Arm, Ranked], arm: Arm) -> Change:
+def _change(race: Race, measure: Measure, ranking: Mapping[Arm, Ranked], arm: Arm) -> Change:
     now = next(each for each in ranking.values() if each.baseline)
     then = ranking[arm]
-    gain, low, high = _gain(then, measure)
+    gain, low, high = _gain(race, then, measure)
     significant = then.significant and math.isfinite(gain)
     harms = significant and not measure.tolerable(gain)
     helps = significant and gain >= measure.threshold
     return Change(measure, now.mean.value, then.mean.value, gain, low, high, harms, helps)
+
+
+def _is_known(race: Race, remedy: Remedy) -> bool:
+    """Whether the throughput with a remedy is surely harmful, of no use, worthwhile, or between these."""
+    measure = THROUGHPUT
+    pair = race.pair(remedy.arm, race.baseline, measure.metric)
+    ratio = paired_difference(*paired(*pair), 1 - EARLY_ERROR / race.early_looks).ratio
+    if ratio is None or not (ratio.settled or ratio.method == "alike"):
+        return False
+    bounds = [1 / WORTHWHILE_RATIO, measure.negligible, measure.threshold]
+    # What is of no use is told by the interval for the true link.
+    useless = ratio.high < measure.negligible
+    return bisect(bounds, ratio.low) == bisect(bounds, ratio.high) and remedy.useless == useless
 
 
 def _source(use: Use) -> remedies.DataSender:

@@ -69,13 +69,18 @@ def without_harm(judgement: Judgement, first: Remedy, harms: Callable[[Arm], boo
     """
     if not harms(first.arm):
         return None
-    measure = judgement.measure
-    found = [
+    others = alternatives(judgement.remedies, first, judgement.measure)
+    return next((each for each in others if harms(each.arm) is False), None)
+
+
+def alternatives(found: Sequence[Remedy], first: Remedy, measure: Measure) -> list[Remedy]:
+    """Return the other remedies that gain about as much as the first advised one, the easiest first."""
+    others = [
         each
-        for each in judgement.remedies
-        if _advisable(each) and harms(each.arm) is False and not measure.exceeds(first.gain, each.gain)
+        for each in found
+        if _advisable(each) and each is not first and not measure.exceeds(first.gain, each.gain)
     ]
-    return min(found, key=lambda each: (each.deployment.effort, -each.gain), default=None)
+    return sorted(others, key=lambda each: (each.deployment.effort, -each.gain))
 
 
 @dataclass(frozen=True, slots=True)

@@ -235,7 +235,7 @@ class Use:
         >>> [USES["bulk"].shortened(rate, 0.03).limit for rate in (100e6, 1e9)]
         ['30 s', '3 s']
         """
-        if not self.beside and self.measures != (_THROUGHPUT,):
+        if not self.beside and self.measures != (THROUGHPUT,):
             return self
         carried_bps = min(rate_bps, 8 * WINDOW_BYTES / rtt_s) if rtt_s > 0 else rate_bps
         longest_s = max(8 * MOST_BYTES / carried_bps, SHORTEST_S)
@@ -291,7 +291,7 @@ SHORT = "100 KB"
 SHORT_TRANSFER = Measure("completion_time_s", f"p90 of {SHORT}", "lower", formats.seconds)
 """90th percentile of the completion time of short downloads, from separate runs."""
 
-_THROUGHPUT = Measure("throughput_bps", "throughput", "higher", formats.rate)
+THROUGHPUT = Measure("throughput_bps", "throughput", "higher", formats.rate)
 _BITRATE = Measure(
     "application.user.mean_bitrate_bps",
     "bitrate",
@@ -319,7 +319,7 @@ USES = {
             "a download, {limit} from its start on",
             DOWNLOAD,
             30.0,
-            (_THROUGHPUT,),
+            (THROUGHPUT,),
             rounds=2,
         ),
         Use(
@@ -328,7 +328,7 @@ USES = {
             "an upload, {limit} from its start on",
             {"transfer": {"size": "unlimited", **_UPWARD}},
             30.0,
-            (_THROUGHPUT,),
+            (THROUGHPUT,),
             rounds=2,
             upward=True,
         ),

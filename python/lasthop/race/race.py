@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -20,11 +20,12 @@ from lasthop.core.scenarios import load
 from lasthop.core.statistics import Sample, holm, paired
 from lasthop.core.titles import shown_title
 from lasthop.core.units import better_of
-from lasthop.engine.scheduler import Batch, Executor, Policy, Scheduler
+from lasthop.engine.scheduler import Executor, Scheduler
 from lasthop.engine.stopping import Progress
 from lasthop.race.arm import Arm
 from lasthop.race.elimination import FEWEST_TO_STOP, check_limits, independent, looks
 from lasthop.race.error import NoValuesError, RaceError
+from lasthop.race.looks import Looks, reason_of
 from lasthop.race.ranked import Ranked, Refusal, Status
 from lasthop.race.statistic import Better, Mean, OfQuantile, Statistic, Tests, finite
 from lasthop.results.samples import Samples
@@ -75,6 +76,9 @@ class Race(Shown):
     runs : (int, int), optional
         Runs of each arm at the first look, and at most. By default (8, 64) for means; for a quantile, the
         smallest number at which an arm can stop, and four times that.
+    screen : callable, optional
+        Called with the race at looks before the first, from 32 runs on; returns the arms that stop there. Its
+        error adds to `error`.
 
     Attributes
     ----------
@@ -90,6 +94,8 @@ class Race(Shown):
         Which values of it are better.
     looks : list of int
         The numbers of runs of the looks.
+    early_looks : int
+        How many of these are for `screen`.
 
     Raises
     ------
@@ -126,6 +132,7 @@ class Race(Shown):
         margin: float = 0.05,
         precision: float | None = 0.05,
         runs: tuple[int, int] | None = None,
+        screen: Callable[[Race], Collection[Arm]] | None = None,
     ) -> None:
         check_limits(error=error, margin=margin, precision=precision, runs=runs, variants=variants)
         if quantile is not None and not 0 < quantile < 1:
@@ -166,7 +173,11 @@ class Race(Shown):
         for arm in self.arms:
             if not self._scenario(arm, 0).has_metric(self.metric, arm.scheme):
                 self._leave_out(arm, f"it has no {self.metric}")
-        self.looks: list[int] = list(looks(*(runs or self._statistic.default_runs(error, len(self.arms)))))
+        least, most = runs or self._statistic.default_runs(error, len(self.arms))
+        self._screen = screen
+        early = [each for each in looks(FEWEST_TO_STOP, least) if screen is not None and each < least]
+        self.early_looks: int = len(early)
+        self.looks: list[int] = [*early, *looks(least, most)]
         if quantile is not None and 1 < len(variants) < self.looks[-1]:
             raise RaceError(
                 f"variants: found {len(variants)} for {self.looks[-1]} runs; a quantile over runs needs a "
@@ -205,7 +216,7 @@ class Race(Shown):
             try:
                 same = entered.setdefault(self._identity(arm), arm)
             except ScenarioError as error:
-                self.refused.append(Refusal(arm, _reason(error)))
+                self.refused.append(Refusal(arm, reason_of(error)))
                 continue
             if same is arm:
                 self.arms.append(arm)
@@ -216,7 +227,7 @@ class Race(Shown):
         try:
             same = entered.setdefault(self._identity(baseline), baseline)
         except ScenarioError as error:
-            raise RaceError(f"the baseline {baseline.label} is refused: {_reason(error)}") from None
+            raise RaceError(f"the baseline {baseline.label} is refused: {reason_of(error)}") from None
         if same is baseline and same not in self.arms:
             self.arms.insert(0, same)
         return same
@@ -282,7 +293,7 @@ class Race(Shown):
         RuntimeError
             If a run crashed; the message says how to replay it.
         """
-        scheduler = Scheduler(self._store, [_Looks(self)], self.seed)
+        scheduler = Scheduler(self._store, [Looks(self)], self.seed)
         if scheduler.finished:
             return 0
         # Import scipy now: later it would delay handling Ctrl-C.
@@ -313,14 +324,18 @@ class Race(Shown):
         self._samples.clear()
         if self.finished:
             return
-        leader = self._leader()
+        if self._screen is not None and self._look <= self.early_looks:
+            stopped = {*self._screen(self)} - {self.baseline}
+            self._running = [arm for arm in self._running if arm not in stopped]
+            return
+        leader = self.leader()
         # All others are paired with these two, so they run until no other arm does.
         pivots = {leader, self.baseline}
         stopped = set()
         for arm in self._running:
-            pair = self._pair(arm, leader)
+            pair = self.pair(arm, leader)
             if self._tests.as_good(*pair, self.margin):
-                if runs >= FEWEST_TO_STOP and self._width(*self._pair(arm, self.baseline)) <= 1:
+                if runs >= FEWEST_TO_STOP and self._width(*self.pair(arm, self.baseline)) <= 1:
                     stopped.add(arm)
             elif self._tests.surely_worse(*pair):
                 self._eliminated.add(arm)
@@ -331,7 +346,15 @@ class Race(Shown):
 
     @property
     def _tests(self) -> Tests:
-        return self._statistic.tests(self.error, len(self.arms), len(self.looks), self.better)
+        return self.tests(self.error, self._late_looks)
+
+    @property
+    def _late_looks(self) -> int:
+        return len(self.looks) - self.early_looks
+
+    def tests(self, error: float, looks: int) -> Tests:
+        """Return the tests that have this error over so many looks."""
+        return self._statistic.tests(error, len(self.arms), looks, self.better)
 
     def _excess(self, runs: int) -> float:
         """Return the largest half-width of a ratio to the baseline, in multiples of the precision."""
@@ -388,10 +411,10 @@ class Race(Shown):
             self._samples[key] = independent(values, len(self._variants))
         return self._samples[key]
 
-    def _pair(self, arm: Arm, other: Arm) -> tuple[Sample, Sample]:
-        """Return the samples of two arms over the runs that both have."""
+    def pair(self, arm: Arm, other: Arm, metric: str | None = None) -> tuple[Sample, Sample]:
+        """Return the samples of two arms over the runs that both have; see `sample`."""
         runs = min(self._counted[arm], self._counted[other])
-        return self._sample(arm, runs), self._sample(other, runs)
+        return self._sample(arm, runs, metric), self._sample(other, runs, metric)
 
     def _worst_seen(self) -> float:
         """Return the worst value of the metric in any counted run."""
@@ -402,7 +425,7 @@ class Race(Shown):
             raise NoValuesError(f"no run has a {self.metric}: none finished; raise the scenario's limit")
         return float(seen.min() if self.better == "higher" else seen.max())
 
-    def _leader(self) -> Arm:
+    def leader(self) -> Arm:
         """Return the best of the arms that have the most runs and are not eliminated."""
         most = max(self._counted.values())
         sign = 1.0 if self.better == "higher" else -1.0
@@ -457,7 +480,7 @@ class Race(Shown):
             raise RaceError("nothing has been run yet")
         values = {arm: self._statistic.value(self._sample(arm, runs)) for arm, runs in self._counted.items()}
         sign = 1.0 if self.better == "higher" else -1.0
-        leader = self._leader()
+        leader = self.leader()
         first = [arm for arm in self._counted if arm == leader or self._may_be_best(arm, leader)]
         ordered = sorted(self._counted, key=lambda arm: (arm not in first, -sign * values[arm]))
         found: dict[Arm, tuple[int, Status]] = {}
@@ -468,7 +491,7 @@ class Race(Shown):
                 found[arm] = 1, "best"
             else:
                 others = [other for other in first if other != arm]
-                good = all(self._tests.as_good(*self._pair(arm, other), self.margin) for other in others)
+                good = all(self._tests.as_good(*self.pair(arm, other), self.margin) for other in others)
                 found[arm] = 1, "as good" if good else "cannot tell"
         return found
 
@@ -476,7 +499,7 @@ class Race(Shown):
         """Whether an arm is not significantly worse than the leader, or by less than the margin."""
         if arm in self._eliminated:
             return False
-        pair = self._pair(arm, leader)
+        pair = self.pair(arm, leader)
         return not self._tests.worse(*pair) or self._tests.as_good(*pair, self.margin)
 
     def ranking(self, metric: str | None = None) -> list[Ranked]:
@@ -520,7 +543,7 @@ class Race(Shown):
                     ratio=unknown if itself or against.ratio is None else against.ratio,
                     difference=unknown if itself else against.difference,
                     # An arm may have stopped at any look, so each look counts as a test.
-                    p_value=math.nan if math.isnan(p_value) else min(1.0, p_value * len(self.looks)),
+                    p_value=math.nan if math.isnan(p_value) else min(1.0, p_value * self._late_looks),
                     stopped_early=runs < most,
                 )
             )
@@ -532,63 +555,6 @@ class Race(Shown):
         import pandas
 
         return pandas.DataFrame([each.columns(self.quantile) for each in self.ranking(metric)])
-
-
-class _Looks(Policy):
-    """The looks of a race, as a policy of the scheduler: all arms that run reach a look together."""
-
-    def __init__(self, race: Race) -> None:
-        self._race = race
-        arms = [(place, arm.scheme) for arm, place in race._places.items()]
-        self._have = {cell: race._store.numbers(*cell) for cell in arms}
-        self._done = sum(map(len, self._have.values()))
-
-    @property
-    def stopped(self) -> bool:
-        return self._race.finished
-
-    def missing(self) -> Iterator[Batch]:
-        """Yield the runs missing for the next look; leave out arms that a variant refuses."""
-        race = self._race
-        look, variants = race.looks[race._look], len(race._variants)
-        for arm in list(race._running):
-            place = race._places[arm]
-            gaps = list(self._have[place, arm.scheme].gaps(0, look))
-            if variants > 1:
-                gaps = [(run, run + 1) for first, end in gaps for run in range(first, end)]
-            try:
-                batches = [
-                    Batch(place, arm.scheme, race._scenario(arm, first % variants), first, end - first)
-                    for first, end in gaps
-                ]
-            except ScenarioError as error:
-                # The first run of this variant.
-                race._leave_out(arm, _reason(error))
-                continue
-            yield from batches
-
-    def add(self, point: int, scheme: str, first: int, runs: int) -> None:
-        self._have[point, scheme].add(first, first + runs)
-        self._done += runs
-
-    def complete(self) -> bool:
-        race = self._race
-        look = race.looks[race._look]
-        return all(self._have[race._places[arm], arm.scheme].prefix >= look for arm in race._running)
-
-    def decide(self) -> None:
-        self._race._decide()
-
-    def done(self) -> int:
-        return self._done
-
-    def total(self) -> int:
-        return self._race._expected()
-
-
-def _reason(error: ScenarioError) -> str:
-    """Return the message of a refusal, without the key of the arm's only scheme."""
-    return error.problem if error.key == "schemes[0]" else error.message
 
 
 def loaded(scenario: Scenario | str | Path, overrides: Sequence[str | Mapping[str, Any]]) -> Scenario:
