@@ -367,6 +367,87 @@ def mahimahi_log() -> str:
     return text
 
 
+IPERF_TEXT = """Server listening on 5201
+Accepted connection from 192.0.2.2, port 40000
+[  5] local 192.0.2.1 port 5201 connected to 192.0.2.2 port 40001
+[ ID] Interval           Transfer     Bitrate         Jitter    Lost/Total Datagrams
+[  5]   0.00-1.00   sec  1.16 MBytes  9.77 Mbits/sec  0.041 ms  2/843 (0.24%)
+[  5]   1.00-2.00   sec  1.19 MBytes  9.98 Mbits/sec  0.051 ms  7/863 (0.81%)
+[  5]   2.00-2.04   sec  48.1 KBytes  9.98 Mbits/sec  0.051 ms  1/35 (2.9%)
+- - - - - - - - - - - - - - - - - - - - - - - - -
+[  5]   0.00-2.04   sec  2.40 MBytes  9.88 Mbits/sec  0.051 ms  10/1741 (0.57%)  receiver
+"""
+
+MTR = """Start: 2026-11-29T21:09:15+0000
+HOST: laptop                      Loss%   Snt   Last   Avg  Best  Wrst StDev
+  1.|-- 192.168.1.1                0.0%   300    1.2   1.5   0.9   9.2   1.1
+  2.|-- ???                       100.0   300    0.0   0.0   0.0   0.0   0.0
+  3.|-- 198.51.100.1              40.0%   300   11.1  12.2  10.0  29.0   5.0
+  4.|-- 192.0.2.1                  2.0%   300   41.1  41.2  40.0  99.0   5.0
+"""
+
+MTR_CSV = """Mtr_Version,Start_Time,Status,Host,Hop,Ip,Loss%,Snt, ,Last,Avg,Best,Wrst,StDev,
+MTR.0.95,1700000000,OK,192.0.2.1,1,192.168.1.1,0.00,300,0,1.20,1.50,0.90,9.20,1.10
+MTR.0.95,1700000000,OK,192.0.2.1,2,192.0.2.1,2.00,300,6,41.10,41.20,40.00,99.00,5.00
+"""
+
+
+def iperf_text_tcp(streams: int = 1) -> str:
+    """Return what `iperf3 -c` prints: 40 Mb/s fill the socket's buffer at first, 10 Mb/s arrive."""
+    head = "Connecting to host 192.0.2.1, port 5201\n[ ID] Interval Transfer Bitrate Retr  Cwnd\n"
+    rows = [(0, 1, "5.00 MBytes  41.9"), (1, 2, "1.25 MBytes  10.5"), (2, 3, "1.25 MBytes  10.5")]
+    lines = [
+        f"[{stream:3}]   {start}.00-{end}.00   sec  {size} Mbits/sec    3    226 KBytes"
+        for start, end, size in rows
+        for stream in [*range(5, 5 + streams), *(["SUM"] if streams > 1 else [])]
+    ]
+    lines += [
+        line
+        for stream in range(5, 5 + streams)
+        for line in (
+            f"[{stream:3}]   0.00-3.00   sec  7.50 MBytes  21.0 Mbits/sec    4             sender",
+            f"[{stream:3}]   0.00-3.04   sec  3.60 MBytes  9.94 Mbits/sec                  receiver",
+        )
+    ]
+    return head + "\n".join(lines) + "\n\niperf Done.\n"
+
+
+def iperf_csv() -> str:
+    """Return what `iperf -s -u -y C -i 1` of version 2 prints, with its total."""
+    ends = "192.0.2.1,5001,192.0.2.2,40000,3"
+    rows = [(second, second + 1, 89, second % 3) for second in range(10)] + [(0, 10, 890, 9)]
+    return "".join(
+        f"202601020300{end:02},{ends},{start}.0-{end}.0,{sent * 1470},1046640,0.19,{lost},{sent},1.2,0\n"
+        for start, end, sent, lost in rows
+    )
+
+
+def starlink() -> dict[str, Any]:
+    """Return the history of a dish: of 900 seconds, the oldest at the place 400, one lost and one half."""
+    drops: list[float] = [0.0] * 900
+    drops[400], drops[402] = 1, 0.5
+    series = {"downlinkThroughputBps": [1e6] * 900, "uplinkThroughputBps": [1e5] * 900}
+    history = {"current": "1300", "popPingDropRate": drops, "popPingLatencyMs": [30.0] * 900}
+    return {"apiVersion": "9", "dishGetHistory": history | series}
+
+
+def atlas(probe: int = 7) -> list[dict[str, Any]]:
+    """Return results of RIPE Atlas: three packets every four minutes, one of 30 lost."""
+    return [
+        {
+            "type": "ping",
+            "prb_id": probe,
+            "msm_id": 1,
+            "dst_addr": "192.0.2.1",
+            "timestamp": T0 + 240 * place,
+            "sent": 3,
+            "rcvd": 3 - (place % 10 == 4),
+            "result": [{"rtt": 30.5}, {"rtt": 31.1}, {"x": "*"} if place % 10 == 4 else {"rtt": 33.0}],
+        }
+        for place in range(100)
+    ]
+
+
 def mutated(data: bytes, dice: random.Random) -> bytes:
     """Return a damaged copy: bytes changed, pieces cut, doubled or exchanged, numbers made extreme."""
     extremes = (
@@ -500,6 +581,13 @@ def texts() -> dict[str, bytes]:
         "ping-quiet": "\n".join(ping(frozenset({4, 9, 10})).splitlines()[:1] + ping().splitlines()[-3:]),
         "fping": fping(frozenset({4, 9, 10})),
         "fping-json": fping_json(frozenset({4, 9, 10})),
+        "iperf3-text": IPERF_TEXT,
+        "iperf3-text-tcp": iperf_text_tcp(),
+        "iperf2-csv": iperf_csv(),
+        "mtr": MTR,
+        "mtr-csv": MTR_CSV,
+        "starlink": json.dumps(starlink()),
+        "atlas": json.dumps(atlas()),
         "iperf3-tcp": json.dumps(iperf3("TCP", bidir=True, server_output=True)),
         "iperf3-udp": json.dumps(iperf3("UDP", reverse=True)),
         "iperf3-stream": "\n".join(json.dumps(event) for event in events),

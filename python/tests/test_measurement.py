@@ -46,6 +46,13 @@ def test_each_format_is_recognised_by_its_contents(reading: Any) -> None:
         "ping-quiet": "ping",
         "fping": "fping",
         "fping-json": "fping",
+        "iperf3-text": "iperf-text udp",
+        "iperf3-text-tcp": "iperf-text tcp",
+        "iperf2-csv": "iperf-text udp",
+        "mtr": "mtr",
+        "mtr-csv": "mtr",
+        "starlink": "starlink",
+        "atlas": "atlas",
         "iperf3-tcp": "iperf3 tcp",
         "iperf3-udp": "iperf3 udp",
         "iperf3-stream": "iperf3 udp",
@@ -93,16 +100,16 @@ def test_a_cut_compressed_file_is_read_as_far_as_it_goes(reading: Any) -> None:
     [
         (b"", "empty"),
         (b"\n \n", "empty"),
-        (b"hello world\n", "supported formats: pcap, pcapng, lasthop measure, iperf3 JSON"),
+        (b"hello world\n", "supported formats: pcap, pcapng, lasthop measure, iperf text, iperf3 JSON"),
         (b'{"a": 1}', "with the keys a"),
         (b"{}", "unknown program; supported"),
         (b'[{"type": "ping", "sent": 3}]', "a list of JSON of an unknown program"),
         (b"a\x01b,c\n1\n", "not a known measurement"),
         (
-            b"Connecting to host h, port 5201\n[  5]   0.00-1.00   sec  1.12 MBytes  9.44 Mbits/sec\n",
+            b"Connecting to host h, port 5201\n[ ID] Interval           Transfer     Bitrate\n",
             "the text of iperf; expected JSON, such as that of `iperf3 -c SERVER -J",
         ),
-        (b"[  3]  0.0- 1.0 sec  1.12 MBytes  9.44 Mbits/sec\n", "the text of iperf"),
+        (b"[SUM]  0.0- 1.0 sec  1.12 MBytes  9.44 Mbits/sec\n", "the text of iperf"),
         (
             b"seq=0 rtt=45.2ms rd=22.1ms sd=23.1ms ipdv=n/a\n",
             "the text of irtt; expected JSON, .*-o irtt.json",
@@ -619,7 +626,7 @@ def test_json_of_other_shapes_raises_nothing_else(reading: Any) -> None:
         for data in samples.texts().values()
         if data[:2] in (b'{"', b"{ ") and b"\n" not in data
     ]
-    assert len(documents) == 6
+    assert len(documents) == 7
     read_well = refused = 0
     for document in documents:
         for _ in range(100):

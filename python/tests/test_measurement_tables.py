@@ -107,7 +107,6 @@ def test_losses_in_percent(reading: Reading) -> None:
     [
         ("0.0 2.81\n1.01 2.00\n2.02 2.76\n", "columns of numbers without names; put their names"),
         ("0.0;2.81\n1.01;2.00\n", "columns of numbers without names"),
-        ("20260102030000,192.0.2.2,40000,192.0.2.1,5001,3,0.0-1.0,131072,1048576\n", "the CSV of iperf 2"),
         (
             "\nTracing route to h [192.0.2.1]\nover a maximum of 30 hops:\n\n  1  1 ms  <1 ms  1 ms  h\n",
             "traceroute",
@@ -122,9 +121,9 @@ def test_losses_in_percent(reading: Reading) -> None:
         ('level=info msg="a, b"\nlevel=info msg="a, c"\n', "not a known measurement"),
         (
             "HOST: laptop  Loss%   Snt   Last\n  1.|-- 192.0.2.1  0.0%  10  1.2\n",
-            "the output of mtr, a summary",
+            "mtr that lacks columns",
         ),
-        ('{"report": {"mtr": {"src": "a"}, "hubs": []}}', "the JSON of mtr, a summary"),
+        ('{"report": {"mtr": {"src": "a"}, "hubs": []}}', "the JSON of mtr without hops"),
         ('{"download": 1, "upload": 2, "ping": 3}', "the JSON of a speed test, a summary"),
         ("  SEQ HOST   SIZE TTL TIME       STATUS\n    0 192.0.2.1   56  57 30ms\n", "of RouterOS"),
         ("Sending 5, 100-byte ICMP Echos to 192.0.2.1:\n!!!.!\n", "of a Cisco router"),
@@ -138,7 +137,6 @@ def test_losses_in_percent(reading: Reading) -> None:
         ("  % Total    % Received % Xferd  Average Speed\n", "the output of a download.* --url URL"),
         ("file.bin  12%[===>      ]  12.0M  1.19MB/s    eta 8s\n", "the output of a download"),
         ("MIGRATED TCP STREAM TEST from 0.0.0.0 (0.0.0.0) port 0\n", "netperf or nuttcp, a summary"),
-        ("  112.1 MB /  10.00 sec =   94.0 Mbps 1 %TX 2 %RX\n", "netperf or nuttcp, a summary"),
         ("Station 02:00:00:00:01:00 (on wlan0)\n\ttx retries:\t5\n", "counters of a host"),
         ("Ip:\n    Forwarding: 2\nTcp:\n    5 segments retransmitted\n", "counters of a host"),
         ("ARPING 192.0.2.1\n", "not supported \\(arping"),

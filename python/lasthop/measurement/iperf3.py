@@ -51,7 +51,7 @@ _LINE = re.compile(
 )
 """An interval of a stream in the text of a server."""
 
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 _MOST_TESTS = 1000
 """Limit of the tests among which a repeated one is looked for."""
@@ -123,7 +123,7 @@ def _assembled(events: Sequence[Any]) -> list[dict[str, Any]]:
     return tests
 
 
-def _parse(source: Source, document: Any, options: Options) -> Measurement:
+def parse(source: Source, document: Any, options: Options) -> Measurement:
     """Read the JSON document of iperf3.
 
     Raises
@@ -303,7 +303,7 @@ def _printed(text: str, test: Mapping[str, Any]) -> _End:
         if not start_s < end_s <= LONGEST_S:
             continue
         sends = found["role"] == "TX" if found["role"] else bool(test.get("reverse"))
-        bits = 8 * float(found["size"]) * _UNITS[found["unit"]]
+        bits = 8 * float(found["size"]) * UNITS[found["unit"]]
         sent, lost = (int(found["sent"]), int(found["lost"])) if found["sent"] else (None, None)
         end.rows.append(_Row(start_s, end_s, bits, sends, sent, lost, None))
     return end
@@ -482,7 +482,7 @@ READER = JsonReader(
     title="iperf3 JSON",
     command=_COMMAND,
     fits=_fits,
-    parse=_parse,
+    parse=parse,
     load=_load,
     printed=(
         "iperf",

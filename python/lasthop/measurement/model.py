@@ -282,8 +282,7 @@ class Measurement:
     file : str
         The file.
     format : str
-        The detected format: `"irtt"`, `"ping"`, `"iperf3 tcp"`, `"iperf3 udp"`, `"ss"`, `"flent"`, `"csv"`,
-        `"pcap"`, `"gateway"` or `"mahimahi"`.
+        The detected format, such as `"irtt"`, `"ping"`, `"iperf3 tcp"` or `"pcap"`.
     duration_s : float
         Time from the first event to the last one.
     probes : tuple of Probes

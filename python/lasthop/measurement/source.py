@@ -204,6 +204,14 @@ _UNREADABLE = {
     b"%PDF-": "a PDF and not the output of a measurement",
     b"\x89PNG": "a picture; expected the text or the file of the measurement",
     b"\xff\xd8\xff": "a picture; expected the text or the file of the measurement",
+    **dict.fromkeys((b"TRSNIFF data", b"\x7fver", b"btsnoop\0"), f"a capture of another program; {_EDITCAP}"),
+    b"RRD\0": "a database of rrdtool, as of SmokePing or collectd, which has means; measure with ping",
+    **dict.fromkeys(
+        (b"\xd0\xcf\x11\xe0", b"\x89HDF", b"PAR1", b"ARROW1", b"\x93NUMPY", b"MATLAB 5.0"),
+        "a table or a document of another program; export it as CSV",
+    ),
+    **dict.fromkeys((b"\x04\x22\x4d\x18", b"\x1f\x9d"), "compressed by lz4 or compress; unpack it"),
+    b"{\\rtf": "a document and not the output of a measurement; save it as plain text",
     b"SQLite format 3\0": "a database, such as the store of a study, and not a measurement",
 }
 """What is known by its first bytes and not read, and the remedy."""
@@ -232,6 +240,8 @@ def load(path: str | Path) -> Source:
                 raise MeasurementError(name, what)
         opener = next((opener for magic, opener in _PACKED.items() if head.startswith(magic)), None)
         data, cut = (_limited(name, file), False) if opener is None else _unpacked(name, opener(file))
+    if data[257:262] == b"ustar":
+        raise MeasurementError(name, "a tar archive; unpack it")
     if not data.strip():
         raise MeasurementError(name, "the file is empty; was the measurement interrupted?")
     return Source(name, data, cut)
