@@ -3,27 +3,38 @@
 use super::Feedback;
 use crate::packet::SeqNum;
 
-/// The weight of the last round.
-const GAIN: f64 = 1.0 / 16.0;
-
 /// An exponentially weighted average of the share of packets that were marked in each round.
+pub(super) trait Average: Copy {
+    /// Adds a round in which `marked` of `delivered` packets were marked, with a weight of a sixteenth.
+    fn add(&mut self, marked: u32, delivered: u32);
+}
+
+/// An exact average, from 0 to 1.
+impl Average for f64 {
+    fn add(&mut self, marked: u32, delivered: u32) {
+        let share = f64::from(marked) / f64::from(delivered.max(1));
+        *self += (share.min(1.0) - *self) / 16.0;
+    }
+}
+
+/// The rounds of a connection, and their average.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct MarkedShare {
-    alpha: f64,
+pub(super) struct MarkedShare<A = f64> {
+    alpha: A,
     delivered: u32,
     marked: u32,
     /// One past the highest sequence number sent when the round began.
     round_ends: SeqNum,
 }
 
-impl MarkedShare {
+impl<A: Average> MarkedShare<A> {
     /// The average before the first round, which takes the place of all earlier rounds.
-    pub(super) fn new(alpha: f64, max: SeqNum) -> MarkedShare {
+    pub(super) fn new(alpha: A, max: SeqNum) -> MarkedShare<A> {
         MarkedShare { alpha, delivered: 0, marked: 0, round_ends: max }
     }
 
-    /// The average, from 0 to 1.
-    pub(super) fn alpha(&self) -> f64 {
+    /// The average.
+    pub(super) fn alpha(&self) -> A {
         self.alpha
     }
 
@@ -34,8 +45,7 @@ impl MarkedShare {
         self.marked += feedback.marked;
         let ends = feedback.una >= self.round_ends && may_end;
         if ends {
-            let share = f64::from(self.marked) / f64::from(self.delivered.max(1));
-            self.alpha += GAIN * (share.min(1.0) - self.alpha);
+            self.alpha.add(self.marked, self.delivered);
             *self = MarkedShare::new(self.alpha, feedback.max);
         }
         ends

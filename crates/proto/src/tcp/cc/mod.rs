@@ -58,6 +58,8 @@ pub struct Control {
     pub needs_pacing: bool,
     /// The feedback of ECN marks that it asks for, whatever the [settings](Settings::ecn).
     pub needs_ecn: EcnMode,
+    /// Whether it answers a loss although its window still comes down for a mark: a mark takes less from it than a loss.
+    pub answers_loss_after_mark: bool,
     /// The code point of its ECN-capable packets: ECT(1) asks for the treatment of L4S (RFC 9331).
     pub codepoint: Ecn,
     /// Whether its initial slow start ends by [`Settings::slow_start_exit`].
@@ -87,6 +89,7 @@ impl Control {
             needs_samples: false,
             needs_pacing: false,
             needs_ecn: EcnMode::Off,
+            answers_loss_after_mark: false,
             codepoint: Ecn::Ect0,
             exits_slow_start: false,
             linux: None,

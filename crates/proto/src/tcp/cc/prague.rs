@@ -36,6 +36,7 @@ pub(super) const CONTROL: Control = Control {
     needs_samples: true,
     needs_pacing: true,
     needs_ecn: EcnMode::Accurate,
+    answers_loss_after_mark: true,
     codepoint: Ecn::Ect1,
     ..Control::new(
         "prague",

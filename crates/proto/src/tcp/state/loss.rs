@@ -87,10 +87,16 @@ impl SenderState {
         self.rearm(now);
     }
 
-    /// Records a loss found during an ongoing reduction.
-    pub(in crate::tcp) fn note_loss_in_records(&mut self, now: Time) {
+    /// Records a loss found while the window comes down for a mark, and responds to it if the control answers both. Returns
+    /// whether the window was reduced.
+    pub(in crate::tcp) fn answer_loss_after_mark(&mut self, now: Time, hole: Hole) -> bool {
         self.stats.fast_retransmits += 1;
+        let answers = self.settings.congestion.control().answers_loss_after_mark;
+        if answers {
+            self.cut = false;
+        }
         self.rearm(now);
+        answers && self.judge(now, hole)
     }
 
     /// Counts a loss that was detected with fewer `duplicates` than without reactions.

@@ -2,12 +2,12 @@
 //! the kernel restate what its own tests hold.
 
 use lasthop_base::Bytes;
-use lasthop_proto::Ecn;
 use lasthop_proto::tcp::{
     Congestion, EcnCounters, EcnMode, FieldOrder, Flags, Flavour, Segment, SeqNum, Settings, Timestamps,
 };
+use lasthop_proto::{Component, Ecn};
 
-use crate::tcp::dialogue::{Client, Server, settings};
+use crate::tcp::dialogue::{Client, Server, ms, settings};
 
 fn accurate(flavour: Flavour, initial: u32) -> Settings {
     Settings { ecn: EcnMode::Accurate, congestion: Congestion::Reno, ..settings(flavour, initial) }
@@ -217,6 +217,40 @@ fn marks_reduce_the_window_once_per_flight() {
         let segment = report(&tcp, 11_000, ace, 11_000);
         tcp.receives(segment).ssthresh(2000.0).sent();
         assert_eq!(tcp.sender.stats().marks, 11, "{flavour:?}");
+    }
+}
+
+/// A loss while the window comes down for a mark takes nothing more from Reno, for which a mark is a loss. DCTCP and Prague, whose
+/// share of marks has come down to an eighth after 32 rounds, give up little for the mark, and then half for the loss.
+// Rule: A control whose marks take less than a loss answers a loss after a mark, too. [8257 3.5; recovery/prr/mod.rs]
+#[test]
+fn a_loss_after_a_mark_is_answered_where_marks_take_little() {
+    for (congestion, of_mark) in
+        [(Congestion::Reno, 0.5), (Congestion::Dctcp, 0.93), (Congestion::Prague, 0.93)]
+    {
+        let mut tcp = Client::start(&Settings { congestion, ..accurate(Flavour::Prr, 10) });
+        let mut sent = tcp.sent().len() as u32;
+        for round in 1..34 {
+            let all = report(&tcp, sent * 1000, 6, 1000);
+            sent += tcp.at(100 * round).receives(all).sent().len() as u32;
+            // Prague paces.
+            while tcp.sender.next_wakeup() < ms(100 * (round + 1)) {
+                tcp.times_out();
+                sent += tcp.sent().len() as u32;
+            }
+        }
+        let before = tcp.sender.cwnd();
+        let left = |tcp: &Client| tcp.sender.ssthresh() / before;
+        let acked = sent - before as u32 / 1000 + 1;
+        let marked = report(&tcp, acked * 1000, 7, 2000);
+        tcp.at(3400).receives(marked).sent();
+        assert!((left(&tcp) - of_mark).abs() < 0.04, "{congestion:?}: {} after a mark", left(&tcp));
+        for end in 2..6 {
+            let segment = tcp.report(acked * 1000, &[(acked + 1) * 1000..(acked + end) * 1000]);
+            tcp.receives(Segment { flags: segment.flags.with_ace(7), ..segment }).sent();
+        }
+        tcp.losses(1);
+        assert!((left(&tcp) - 0.5).abs() < 0.04, "{congestion:?}: {} after a loss", left(&tcp));
     }
 }
 

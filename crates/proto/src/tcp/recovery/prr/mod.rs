@@ -419,19 +419,28 @@ impl Prr {
     /// Enters recovery after a loss revealed by acknowledgements or by the reordering timer.
     fn enter_recovery(&mut self, tcp: &mut SenderState, now: Time) {
         tcp.timers.stop(Timer::Probe);
-        self.high = tcp.snd_max;
-        if let Stage::Reduced(reduction) = self.stage {
-            // The window is already being reduced.
+        let lost = tcp.records.segments.next_lost().map_or(tcp.snd_una, |lost| lost.start);
+        let hole = Hole { seq: lost, evidence: Evidence::Sack };
+        if let Stage::Reduced(mut reduction) = self.stage {
+            // The window already comes down, and does so as long as it would have without a loss: losses of later data begin
+            // a recovery of their own (Linux `tcp_enter_recovery`).
             self.probe = None;
-            tcp.note_loss_in_records(now);
+            let before = *tcp.window();
+            if tcp.answer_loss_after_mark(now, hole) {
+                self.judged = Some(lost);
+                reduction.lower_target(Self::cwnd(tcp));
+                if !tcp.governs_recovery() {
+                    tcp.window_mut().set_cwnd(before.cwnd());
+                }
+            }
             self.stage = Stage::Recovery(reduction);
             return;
         }
+        self.high = tcp.snd_max;
         self.begin_undo(tcp);
         self.probe = None;
         let (before, prior) = (*tcp.window(), Self::cwnd(tcp));
-        let lost = tcp.records.segments.next_lost().map_or(tcp.snd_una, |lost| lost.start);
-        tcp.answer_records_loss(now, Hole { seq: lost, evidence: Evidence::Sack });
+        tcp.answer_records_loss(now, hole);
         self.judged = Some(lost);
         self.stage = Stage::Recovery(Self::reduction(tcp, &before, prior));
     }
