@@ -136,6 +136,15 @@ def test_what_cut_headers_do_not_tell_is_said(
         assert in_doubt == (stored < 66 and capture == faded.source_pcap)
 
 
+def test_datagrams_that_were_cut_before_their_numbers_are_named(
+    reading: Callable[..., Measurement],
+) -> None:
+    stream = captures.read_back(captures.datagrams(list(range(100)), captures.rtp))
+    cut = [Packet(packet.time_ns, packet.data[:36], packet.wire) for packet in stream]
+    with pytest.raises(MeasurementError, match="cut off before their numbers"):
+        reading(cut)
+
+
 def test_packets_beside_those_that_are_read_are_noted(
     faded: Transfer, reading: Callable[..., Measurement]
 ) -> None:

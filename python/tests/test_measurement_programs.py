@@ -10,6 +10,7 @@ from typing import Any
 import measurement_samples as samples
 import pytest
 
+from lasthop.fitting import fit
 from lasthop.measurement import Direction, Measurement, MeasurementError, read
 
 Reading = Callable[..., Measurement]
@@ -113,6 +114,25 @@ def test_the_text_of_a_test_over_tcp_has_what_arrived(streams: int, reading: Rea
     assert _mbps(reading(NETPERF)) == ("down", [93.1, 90.1])
 
 
+BOTH = (
+    "Connecting to host h, port 5201\n[ ID][Role] Interval     Transfer     Bitrate         Retr  Cwnd\n"
+    + "".join(
+        f"[  5][TX-C]   {at}.00-{at + 1}.00   sec  0.60 MBytes  5.0 Mbits/sec    0    200 KBytes\n"
+        f"[  7][RX-C]   {at}.00-{at + 1}.00   sec  2.38 MBytes  20.0 Mbits/sec\n"
+        for at in range(5)
+    )
+    + "[  5][TX-C]   0.00-5.00   sec  3.00 MBytes  5.03 Mbits/sec    0    sender\n"
+    "[  5][TX-C]   0.00-5.04   sec  2.40 MBytes  4.00 Mbits/sec         receiver\n"
+    "[  7][RX-C]   0.00-5.00   sec  12.2 MBytes  20.5 Mbits/sec    0    sender\n"
+    "[  7][RX-C]   0.00-5.04   sec  11.9 MBytes  19.8 Mbits/sec         receiver\n"
+)
+
+
+def test_each_direction_of_a_text_has_its_own_totals(reading: Reading) -> None:
+    rates = {str(rates.direction): rates.rate_bps.mean() / 1e6 for rates in reading(BOTH).rates}
+    assert rates == {"up": pytest.approx(4.03, abs=0.01), "down": pytest.approx(19.96, abs=0.01)}
+
+
 def test_a_server_whose_lines_have_retransmissions_sends(reading: Reading) -> None:
     text = samples.iperf_text_tcp().replace("Connecting to host", "Accepted connection from")
     assert _mbps(reading(text))[0] == "down"
@@ -132,6 +152,7 @@ def test_a_server_whose_lines_have_retransmissions_sends(reading: Reading) -> No
         (samples.MTR.replace("192.0.2.1 ", "???       "), "the far end .* did not answer"),
         (samples.MTR + samples.MTR, "2 reports of mtr"),
         (samples.atlas() + samples.atlas(8), r"results of 2 probes \(7, 8\)"),
+        (samples.MTR.replace("  40.0  99.0   5.0", ""), "hop 4 of mtr lacks columns"),
         ({"dishGetHistory": {"popPingDropRate": [0, 2]}}, "not all are between 0 and 1"),
     ],
 )
@@ -142,7 +163,12 @@ def test_what_contradicts_itself_is_refused(text: Any, message: str, reading: Re
 
 def test_the_far_end_of_mtr_has_totals(reading: Reading) -> None:
     document = {"report": {"hubs": [{"host": "192.0.2.1", "Loss%": 2.0, "Snt": "300", "Avg": 41.2}]}}
-    for contents in (samples.MTR, samples.MTR_CSV, document):
+    named = samples.MTR.replace("|-- ", "|-- AS64496 ").replace("192.0.2.1 ", "a.example (192.0.2.1) ")
+    # The columns of `-o "SL A"`.
+    ordered = (
+        "HOST: laptop Snt Loss% Avg\n  1.|-- 192.168.1.1  300 0.0% 1.5\n  2.|-- 192.0.2.1  300 2.0% 41.2\n"
+    )
+    for contents in (samples.MTR, samples.MTR_CSV, document, named, ordered):
         measurement = reading(contents)
         assert _counted(measurement) == ("round trip", [300], [6])
         assert measurement.delays[0].delay_s.tolist() == pytest.approx([0.0412])
@@ -159,6 +185,7 @@ def test_the_history_of_a_dish_begins_with_its_oldest_second(reading: Reading) -
         Direction.DOWN: 1e6,
         Direction.UP: 1e5,
     }
+    assert any("0.17% of the packets were lost" in doubt for doubt in fit([measurement]).doubts)
     started = samples.starlink()
     started["dishGetHistory"]["current"] = 500
     assert len(reading(started).losses[0].loss) == 500

@@ -120,8 +120,8 @@ def test_losses_in_percent(reading: Reading) -> None:
         ("a,sampled date\n1,2\n", "--column 'sampled date=time' says what a column is"),
         ('level=info msg="a, b"\nlevel=info msg="a, c"\n', "not a known measurement"),
         (
-            "HOST: laptop  Loss%   Snt   Last\n  1.|-- 192.0.2.1  0.0%  10  1.2\n",
-            "mtr that lacks columns",
+            "HOST: laptop  Loss%   Snt   Last\n  1.|-- 192.0.2.1  0.0%  10\n",
+            "hop 1 of mtr lacks columns: expected Loss% Snt Last",
         ),
         ('{"report": {"mtr": {"src": "a"}, "hubs": []}}', "the JSON of mtr without hops"),
         ('{"download": 1, "upload": 2, "ping": 3}', "the JSON of a speed test, a summary"),

@@ -84,6 +84,22 @@ def of_paths(measurement: Measurement) -> Iterator[str]:
             )
 
 
+def of_shares(measurement: Measurement) -> Iterator[str]:
+    """Yield a sentence if the file has losses as shares alone, to which no model can be fitted."""
+    if measurement.probes or measurement.counts:
+        return
+    for series in measurement.losses:
+        lost = (
+            float(np.average(series.loss, weights=series.interval_s)) if series.interval_s.sum() > 0 else 0.0
+        )
+        if lost > 0:
+            yield (
+                f"{series.direction}, {lost:.2%} of the packets were lost, of an unknown number: no model can "
+                "be fitted to it, so the link has no losses here; state them, as in "
+                f"`lasthop advise --loss {lost:.2%}`"
+            )
+
+
 def _throughput(measurement: Measurement, direction: Direction) -> float | None:
     """Return the mean throughput of saturated transfers over TCP in a direction; None without any.
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from lasthop._lasthop import quantity
 from lasthop.core import formats
-from lasthop.fitting.doubt import doubts, of_paths
+from lasthop.fitting.doubt import doubts, of_paths, of_shares
 from lasthop.fitting.link import Assumption, FittedLink, StatedLosses
 from lasthop.fitting.loss_fit import fit_losses
 from lasthop.fitting.losses import MOST_COUNTED, REPLICATES, TOO_MANY_COUNTED, FittedLosses
@@ -83,7 +83,11 @@ def fit_link(
         **rates,
         **times,
     )
-    contradictions = [f"{each.file}: {doubt}." for each in known for doubt in (*each.doubts, *of_paths(each))]
+    contradictions = [
+        f"{each.file}: {doubt}."
+        for each in known
+        for doubt in (*each.doubts, *of_paths(each), *of_shares(each))
+    ]
     if rate_bps is None and up_rate_bps is None and link.rate_bps is not None:
         contradictions += doubts(link, known)
     return replace(link, doubts=tuple(contradictions))

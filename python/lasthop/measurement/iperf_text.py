@@ -71,33 +71,31 @@ class _Test:
     rows : dict
         The intervals by stream and role, as in the JSON of iperf3.
     totals : dict
-        The bytes of both ends at the end, by "sender" and "receiver", and the packets of UDP.
+        The totals of both ends, by "sender" or "receiver" and whether the data are the client's.
     """
 
     client: bool
     reverse: bool
     udp: bool
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
-    totals: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
+    totals: dict[tuple[str, bool], list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
 
     def document(self) -> dict[str, Any]:
         """Return it as iperf3 would."""
         streams = [row for rows in self.rows.values() for row in rows]
-        end: dict[str, Any] = {
-            key: {"bytes": sum(total["bytes"] for total in totals)}
-            for key, totals in (
-                ("sum_sent", self.totals["sender"]),
-                ("sum_received", self.totals["receiver"]),
-            )
-            if totals
-        }
-        end["streams"] = [
-            {"udp": {key: total[key] for key in ("packets", "lost_packets")}}
-            for total in self.totals["receiver"]
-            if "packets" in total
-        ]
-        test = {"protocol": "UDP" if self.udp else "TCP", "reverse": self.reverse}
-        start: dict[str, Any] = {"test_start": test}
+        both = len({row["sender"] for row in streams}) > 1
+        end: dict[str, Any] = {"streams": []}
+        for (of, from_client), totals in self.totals.items():
+            key = "sum_sent" if of == "sender" else "sum_received"
+            backwards = "_bidir_reverse" if both and not from_client else ""
+            end[key + backwards] = {"bytes": sum(total["bytes"] for total in totals)}
+            end["streams"] += [
+                {"udp": total | {"sender": from_client == self.client}}
+                for total in totals
+                if of == "receiver" and "packets" in total
+            ]
+        protocol = "UDP" if self.udp else "TCP"
+        start: dict[str, Any] = {"test_start": {"protocol": protocol, "reverse": self.reverse, "bidir": both}}
         if not self.client:
             start["accepted_connection"] = {}
         return {"start": start, "intervals": [{"streams": streams}], "end": end}
@@ -127,7 +125,8 @@ def _iperf(source: Source) -> _Test:
     # What the columns say of who prints: a sender's retransmissions, or its datagrams.
     sends, reported = client != reverse, False
     for number, line in enumerate(text.splitlines(), 1):
-        if "Retr" in line or line.rstrip().endswith("Total Datagrams"):
+        heads = "Retr" in line or line.rstrip().endswith("Total Datagrams")
+        if heads and not any(test.rows.values()):
             sends = "Lost/Total" not in line
             test.reverse = sends != client
         reported |= "Server Report" in line
@@ -146,7 +145,8 @@ def _iperf(source: Source) -> _Test:
         elif end is None and rows and start_s == 0 and end_s > 1.5 * rows[0]["end"]:
             end = "sender" if is_sender else "receiver"
         if end is not None:
-            test.totals[end].append(row | {"sender": end == "sender"})
+            from_client = (found["role"] == "TX") == client if found["role"] else not test.reverse
+            test.totals[end, from_client].append(row | {"sender": end == "sender"})
         elif rows and start_s < rows[-1]["end"] - 0.5 * (end_s - start_s) and not rows[-1]["omitted"]:
             raise source.error(
                 "an interval begins before the last one ended: several tests in one text", number
@@ -166,8 +166,15 @@ def _checked(source: Source, test: _Test) -> _Test:
     """
     rows = [row for rows in test.rows.values() for row in rows]
     if not rows:
-        test.rows["total"] = test.totals["receiver"] or test.totals["sender"]
-    for totals, is_sender in ((test.totals["sender"], True), (test.totals["receiver"], False)):
+        both = sorted(test.totals.items())
+        test.rows["total"] = next(
+            (totals for (of, _), totals in both if of == "receiver" or len(both) == 1), []
+        )
+    for (of, from_client), totals in test.totals.items():
+        is_sender = of == "sender"
+        if from_client != (is_sender == test.client):
+            # What the other end reported.
+            continue
         own = [row for row in rows if row["sender"] is is_sender and not row.get("omitted")]
         for key in ("bytes", "packets", "lost_packets"):
             counted = sum(row.get(key, 0) for row in own)
@@ -197,14 +204,14 @@ def _csv(source: Source) -> _Test:
         rows = test.rows[found["stream"] + str(is_sender)]
         row = _row(start_s, end_s, float(found["size"]), is_sender, found)
         if rows and start_s == 0 and end_s > 1.5 * rows[0]["end"]:
-            test.totals["sender" if is_sender else "receiver"].append(row)
+            test.totals["sender" if is_sender else "receiver", True].append(row)
         else:
             rows.append(row)
     if test.client:
         # What the server reported to it at the end.
         for rows in test.rows.values():
             if not rows[0]["sender"]:
-                test.totals["receiver"] += rows
+                test.totals["receiver", True] += rows
                 rows.clear()
     return _checked(source, test)
 

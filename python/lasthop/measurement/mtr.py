@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from dataclasses import dataclass
 
@@ -12,12 +11,15 @@ from lasthop.measurement.format import Options, Reader
 from lasthop.measurement.model import Counts, Delays, Direction, Measurement
 from lasthop.measurement.source import Source, at, floats, mapping, number, parsed, sequence
 
-_HOP = re.compile(
-    r"^ *(?P<hop>\d{1,3})\.\|-- (?P<host>\S{1,255}) +(?P<loss>\d{1,3}(?:\.\d{1,3})?)%? +(?P<sent>\d{1,9}) +"
-    r"[\d.]{1,12} +(?P<mean>\d{1,9}(?:\.\d{1,6})?) .{0,80}$",
-    re.MULTILINE,
-)
-"""A line of `mtr --report`."""
+_HOP = re.compile(r"^ *(?P<hop>\d{1,3})\.\|-- (?P<rest>\S.{0,400})$", re.MULTILINE)
+"""A line of `mtr --report`: host, in several words with `-b` and `-z`, and columns."""
+
+_HEADER = re.compile(r"^HOST: \S{1,255} +(?P<columns>.{0,40}\bSnt\b.{0,200})$", re.MULTILINE)
+"""The names of the columns, which `-o` chooses."""
+
+_COLUMNS = ("Loss%", "Snt", "Last", "Avg", "Best", "Wrst", "StDev")
+
+_USED = ("Loss%", "Snt", "Avg")
 
 _CSV = "Mtr_Version,"
 
@@ -41,7 +43,8 @@ class _Reader(Reader):
         """Return whether a file has hops of mtr."""
         if source.is_json:
             return bool(sequence(at(source.documents[0], "report", "hubs")))
-        return source.text.startswith(_CSV) or _HOP.search(source.text[:4000]) is not None
+        head = source.text[:4000]
+        return head.startswith(_CSV) or _HOP.search(head) is not None
 
     def read(self, source: Source, options: Options) -> Measurement:
         """Read the totals of the far end."""
@@ -89,26 +92,35 @@ def _hops(source: Source) -> list[_Hop]:
                 str(hub.get("host"))[:100],
                 *(
                     parsed(value) if isinstance(value := hub.get(key), str) else number(value)
-                    for key in ("Loss%", "Snt", "Avg")
+                    for key in _USED
                 ),
             )
             for hub in hubs
         ]
     if source.text.startswith(_CSV):
-        header, *rows = [row for row in csv.reader(source.text.splitlines()) if row][:1000]
+        names, *rows = [line.split(",") for line in source.text.splitlines()[:1000]]
         try:
-            columns = [header.index(name) for name in ("Ip", "Loss%", "Snt", "Avg")]
+            places = [names.index(name) for name in ("Ip", *_USED)]
         except ValueError:
             raise source.error("the CSV of mtr without the columns Ip, Loss%, Snt and Avg", 1) from None
-        found = [[row[column] for column in columns] for row in rows if len(row) > max(columns)]
+        found = [[row[place] for place in places] for row in rows if len(row) > max(places)]
         return [_Hop(row[0][:100], *(parsed(cell) for cell in row[1:])) for row in found]
     lines = list(_HOP.finditer(source.text))
     starts = [place for place, line in enumerate(lines) if int(line["hop"]) == 1]
     if len(starts) > 1:
         raise source.error(f"{len(starts)} reports of mtr; put each into its own file")
-    return [
-        _Hop(line["host"], float(line["loss"]), float(line["sent"]), float(line["mean"])) for line in lines
-    ]
+    header = _HEADER.search(source.text)
+    columns = header["columns"].split() if header is not None else list(_COLUMNS)
+    hops = []
+    for line in lines:
+        words = line["rest"].split()
+        values: dict[str, str] = dict(zip(columns, words[-len(columns) :], strict=False))
+        used = [parsed(values.get(name, "").rstrip("%")) for name in _USED]
+        # A line that was cut has other numbers in its columns.
+        if len(words) <= len(columns) or None in used[:2] or (used[1] or 0) % 1:
+            raise source.error(f"hop {line['hop']} of mtr lacks columns: expected {' '.join(columns)}")
+        hops.append(_Hop(" ".join(words[: -len(columns)])[:100], *used))
+    return hops
 
 
 READER = _Reader(name="mtr", title="mtr", command="mtr --report -c 300 HOST > mtr.txt", takes_every=True)

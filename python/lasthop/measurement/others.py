@@ -38,7 +38,7 @@ FIRST: tuple[tuple[re.Pattern[str], str], ...] = (
 
 _OTHERS: tuple[tuple[str, str], ...] = (
     (
-        r"^HOST: .{1,80}Loss%|^ +\d{1,2}\.\|-- |My traceroute|WinMTR|^x \d{1,2} \d{4,6}\s+^[hpx] ",
+        r"My traceroute|WinMTR|^x \d{1,2} \d{4,6}\s+^[hpx] ",
         f"output of mtr that lacks columns: its screen, or what `--raw` prints; {_PING}, or `mtr --report`",
     ),
     (r"^ +\d{1,4}/ *\d{1,4} = +\d{1,3}% ", f"the output of pathping, {_SUMMARY}; {_PING} in WSL"),

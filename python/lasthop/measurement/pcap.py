@@ -611,6 +611,9 @@ def _nothing_readable(packets: Packets) -> str:
         return f"most packets are {packets.unreadable}. {remedy}"
     if udp > len(packets.protocol) // 2:
         found = f"{plural(udp, 'UDP packet')} "
+        of_udp = packets.protocol == 17
+        if ((packets.rtp_version[of_udp] < 0) & (packets.payload[of_udp] >= 12)).mean() > _MOSTLY:
+            return f"{found}cut off before their numbers; store 128 bytes of each: `tcpdump -s 128`. {remedy}"
         if not packets.unreadable:
             found += "without readable sequence numbers, such as QUIC"
             return f"{found}; capture a transfer over TCP, or RTP. {remedy}"
