@@ -94,8 +94,8 @@ def of_shares(measurement: Measurement) -> Iterator[str]:
         )
         if lost > 0:
             yield (
-                f"{series.direction}, {lost:.2%} of the packets were lost, of an unknown number: no model can "
-                "be fitted to it, so the link has no losses here; state them, as in "
+                f"{series.direction}, {lost:.2%} of the packets were lost, of an unknown number: no model "
+                "can be fitted to it, so the link has no losses here; state them, as in "
                 f"`lasthop advise --loss {lost:.2%}`"
             )
 
