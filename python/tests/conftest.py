@@ -91,6 +91,19 @@ def punctual(request: pytest.FixtureRequest) -> Iterator[None]:
     os.setpriority(os.PRIO_PROCESS, 0, before)
 
 
+@pytest.fixture
+def few_remedies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let advice try a remedy of each kind, a quarter of all, for tests of what is said of them."""
+    # Imported here, since other tests need not wait for it.
+    from lasthop.race import Arm
+
+    fair = (("radio.queue", {"fq-codel": {}}),)
+    schemes = [Arm("linux", name) for name in ("basic", "arq", "snoop", "wenp")]
+    bbr = [Arm("linux-bbr", name) for name in ("basic", "arq")]
+    queues = [Arm("linux", "basic", fair), Arm("linux-bbr", "basic", fair)]
+    monkeypatch.setattr("lasthop.advice.remedies.arms", lambda sender: [*schemes, *bbr, *queues])
+
+
 @pytest.fixture(scope="session", autouse=True)
 def interruptible() -> Iterator[None]:
     """Handle SIGINT here and in child processes even if pytest was started with it ignored."""

@@ -84,6 +84,7 @@ def test_a_call_beside_a_download_needs_a_queue_of_its_own(call: Advice) -> None
     assert alone.changes[0].now > 4
 
 
+@pytest.mark.usefixtures("few_remedies")
 def test_what_does_not_help_a_call_has_its_reason() -> None:
     advice = advise(stated_link(8e6, 0.06, loss=0.02, burst="5"), "call", runs=(16, 16), effects=False)
     assert remedy(advice, Arm("linux", "arq")).why == "it does harm"
@@ -92,6 +93,7 @@ def test_what_does_not_help_a_call_has_its_reason() -> None:
     assert all(each.why == "" for each in advice.remedies if not each.useless)
 
 
+@pytest.mark.usefixtures("few_remedies")
 def test_an_arq_that_brings_a_film_harms_calls() -> None:
     advice = advise(stated_link(8e6, 0.06, loss=0.02, burst="5"), "video", runs=(8, 8))
     arq = remedy(advice, Arm("linux", "arq"))
@@ -104,6 +106,7 @@ def test_an_arq_that_brings_a_film_harms_calls() -> None:
     assert "— worse" in page
 
 
+@pytest.mark.usefixtures("few_remedies")
 def test_the_best_for_several_uses_harms_none() -> None:
     link = stated_link(8e6, 0.06, loss=0.02, burst="5")
     advice = advise(link, ["bulk", "call"], runs=(8, 8), effects=False)
@@ -229,6 +232,7 @@ def test_each_use_runs_and_is_written(name: str) -> None:
     assert USES[name].title in advice._repr_html_()
 
 
+@pytest.mark.usefixtures("few_remedies")
 def test_a_film_is_judged_by_its_bitrate_where_nothing_waits() -> None:
     """At 3 Mb/s without losses playback begins soon, and no remedy can save a wait of 0.6 s."""
     advice = advise(stated_link(3e6, 0.02), "video", runs=(4, 4), effects=False)
@@ -236,6 +240,7 @@ def test_a_film_is_judged_by_its_bitrate_where_nothing_waits() -> None:
     assert advice.first.further[0].heading == "waiting"
 
 
+@pytest.mark.usefixtures("few_remedies")
 def test_uploads_lose_what_downloads_do_where_nothing_else_is_known() -> None:
     link = stated_link(4e6, 0.06, loss=0.05)
     advice = advise(link, "upload", runs=(8, 8), effects=False)
@@ -265,6 +270,7 @@ def test_the_interval_of_a_difference_holds_the_draws() -> None:
     assert high == pytest.approx(2.0)
 
 
+@pytest.mark.usefixtures("few_remedies")
 def test_a_fitted_link_carries_its_uncertainty_into_a_call() -> None:
     times = np.arange(0, 120.0, 0.02)
     lost = np.random.default_rng(2).random(len(times)) < 0.02
@@ -278,6 +284,7 @@ def test_a_fitted_link_carries_its_uncertainty_into_a_call() -> None:
     assert fair.gain_low < fair.gain < fair.gain_high
 
 
+@pytest.mark.usefixtures("few_remedies")
 def test_a_fitted_link_carries_its_uncertainty_into_uploads(monkeypatch: pytest.MonkeyPatch) -> None:
     """The uplink, which carries the data, has the losses attributed to the downlink, in every draw."""
     drawn: list[list[dict[str, Any]]] = []
