@@ -97,7 +97,7 @@ def few_remedies(monkeypatch: pytest.MonkeyPatch) -> None:
     # Imported here, since other tests need not wait for it.
     from lasthop.race import Arm
 
-    fair = (("radio.queue", {"fq-codel": {}}),)
+    fair: tuple[tuple[str, Any], ...] = (("radio.queue", {"fq-codel": {}}),)
     schemes = [Arm("linux", name) for name in ("basic", "arq", "snoop", "wenp")]
     bbr = [Arm("linux-bbr", name) for name in ("basic", "arq")]
     queues = [Arm("linux", "basic", fair), Arm("linux-bbr", "basic", fair)]
