@@ -172,7 +172,10 @@ def test_the_far_end_of_mtr_has_totals(reading: Reading) -> None:
         measurement = reading(contents)
         assert _counted(measurement) == ("round trip", [300], [6])
         assert measurement.delays[0].delay_s.tolist() == pytest.approx([0.0412])
+        assert not measurement.doubts
     assert reading(samples.MTR, every_s=0.1).duration_s == pytest.approx(30)
+    cut = samples.MTR[: samples.MTR.index("  4.|")]
+    assert any("a router limits" in doubt for doubt in reading(cut).doubts)
 
 
 def test_the_history_of_a_dish_begins_with_its_oldest_second(reading: Reading) -> None:

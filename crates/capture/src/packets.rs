@@ -167,6 +167,10 @@ impl Packets {
         while let Some(inner) = packet.tunnelled() {
             let Ok(parsed) = IpPacket::parse_captured(inner.bytes, packet.len.saturating_sub(inner.headers))
             else {
+                // The header of what is in the tunnel is missing; otherwise this is no tunnel.
+                if packet.is_cut() {
+                    return self.leave_out(frame, LeftOut::Cut);
+                }
                 break;
             };
             packet = parsed;

@@ -25,6 +25,9 @@ _CSV = "Mtr_Version,"
 
 _MOST_SENT = 10**9
 
+_LIMITED = 0.1
+"""The share of losses above which the last hop may be a router that limits its answers."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Hop:
@@ -74,12 +77,24 @@ class _Reader(Reader):
             notes.append(
                 "Assumed: a packet per second, the default of mtr; `--every` states another interval."
             )
+        doubts = []
+        if lost > _LIMITED * sent:
+            doubts.append(
+                f"round trip, {lost / sent:.0%} of the packets to {far.host} were lost: if mtr was not run "
+                "to that host, they are answers that a router limits"
+            )
         delays: tuple[Delays, ...] = ()
         if far.mean_ms is not None and far.mean_ms > 0:
             delays = (Delays(Direction.ROUND_TRIP, floats([0.0]), floats([far.mean_ms / 1e3])),)
             notes.append("The round-trip time is the mean of all packets.")
         return Measurement(
-            source.name, self.name, lasts_s, counts=(counts,), delays=delays, notes=tuple(notes)
+            source.name,
+            self.name,
+            lasts_s,
+            counts=(counts,),
+            delays=delays,
+            notes=tuple(notes),
+            doubts=tuple(doubts),
         )
 
 
@@ -117,7 +132,7 @@ def _hops(source: Source) -> list[_Hop]:
         values: dict[str, str] = dict(zip(columns, words[-len(columns) :], strict=False))
         used = [parsed(values.get(name, "").rstrip("%")) for name in _USED]
         # A line that was cut has other numbers in its columns.
-        if len(words) <= len(columns) or None in used[:2] or (used[1] or 0) % 1:
+        if None in used[:2] or (used[1] or 0) % 1:
             raise source.error(f"hop {line['hop']} of mtr lacks columns: expected {' '.join(columns)}")
         hops.append(_Hop(" ".join(words[: -len(columns)])[:100], *used))
     return hops

@@ -349,6 +349,9 @@ fn a_packet_in_tunnels_is_read() {
         assert_eq!(packets.tunnel.take(), Some(tunnel));
         assert_eq!(packets, expected, "{tunnel}");
     }
+    let gre = gre(&[0, 0, 0x08, 0]);
+    let cut = pcap(Order::Little, 0xa1b2_c3d4, RAW, &[(0, 0, gre[..40].to_vec(), gre.len())]);
+    assert_eq!(Packets::read(&cut), Err(ReadError::NoTransport { left_out: Some(LeftOut::Cut) }));
     // An echo of GTP-U, and a header that ends too soon, are datagrams.
     for header in
         [&[0x30, 1, 0, 0, 0, 0, 0, 1][..], &[0x34, 0xff, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0x85, 0, 0, 0, 0]]
