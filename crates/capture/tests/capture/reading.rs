@@ -363,7 +363,7 @@ fn a_packet_in_tunnels_is_read() {
 
 #[test]
 fn packets_of_wifi_are_read_unless_encrypted() {
-    let (one, other) = (tcp(true, 1, 10), tcp(true, 2, 20));
+    let (one, other) = (tcp(true, 1, 11), tcp(true, 2, 20));
     let raw = [&one, &other].map(|packet| whole(0, 0, packet.clone()));
     let both = read(&pcap(Order::Little, 0xa1b2_c3d4, RAW, &raw));
     let expected = read(&pcap(Order::Little, 0xa1b2_c3d4, RAW, &raw[..1]));
