@@ -61,6 +61,22 @@ MUTATIONS = (
         "rxmt-buffer",
         experiments=_BUFFERS["e2e-eln"] | _BUFFERS["e2e-eln-rxmt"],
     ),
+    *(
+        Mutation(mechanism, "comparison", claim, experiments=_exchange(*names), runs=8)
+        for mechanism, claim, *names in (
+            ("marks of losses on the air", "eln-wan", "wan-32-e2e-eln", "wan-32-e2e"),
+            ("marks beside partial ACKs", "eln-newreno", "wan-32-e2e-eln", "wan-32-e2e-newreno"),
+            ("SMART end to end", "smart-best", "lan-32-e2e-smart", "lan-32-e2e-ietf-sack"),
+            ("SMART, with many losses", "sack-high-rates", "every-16-e2e-smart", "every-16-e2e-ietf-sack"),
+            ("a split in the wide area", "split-wan", "wan-32-split", "wan-32-e2e"),
+            (
+                "no duplicate ACKs to the source",
+                "best-wan-32",
+                "wan-32-ll-smart-tcp-aware",
+                "wan-32-ll-smart",
+            ),
+        )
+    ),
     Mutation("notices of a bad state", "ebsn", "trace-ebsn", {"ebsn": "local-recovery"}),
     Mutation("local recovery", "ebsn", "trace-second", {"local-recovery": "basic"}),
     Mutation("what a quench cannot do", "ebsn", "quench", {"source-quench": "ebsn"}),
@@ -102,6 +118,11 @@ MUTATIONS = (
         experiments=_exchange("several-1", "several-8"),
     ),
     Mutation("last-hop acknowledgements", "lhack", "reduced", _exchange("lhack", "basic")),
+    Mutation("losses told from hand-offs", "lhack", "handoff", _exchange("lhack", "basic"), runs=16),
+    Mutation("a cut for congestion alone", "lhack", "halved", _exchange("lhack", "basic"), runs=40),
+    Mutation("the code, as fades deepen", "selective-fec", "insensitive", values={"selective": "none"}),
+    Mutation("no code on the others", "selective-fec", "trade-off", values={"selective": "all"}),
+    Mutation("a code at all", "selective-fec", "trade-off", values={"selective": "none"}),
     Mutation(
         "the code on all segments", "selective-fec", "great-improvement", values=_exchange("all", "none")
     ),
@@ -174,7 +195,10 @@ class Mutated(Sweep):
     def sample(self, metric: str, scheme: str, at: At) -> Sample:
         """Return the sample of what stands in its place."""
         elsewhere = {axis: self._mutation.values.get(value, value) for axis, value in at.items()}
-        return super().sample(metric, self._mutation.schemes.get(scheme, scheme), elsewhere)
+        shown = self._mutation.schemes.get(scheme, scheme)
+        # An exchanged experiment may have another scheme, alone.
+        [*only] = self.schemes
+        return super().sample(metric, shown if shown in only or len(only) > 1 else only[0], elsewhere)
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ def emulate(
         typer.Option(
             metavar="NAME",
             autocompletion=complete.scheme,
-            help="The scheme; by default the scenario's first. One that only uses the link.",
+            help="The scheme, of links, base stations or a split; by default the scenario's first.",
         ),
     ] = None,
     seed: Seed = 1,

@@ -67,7 +67,9 @@ _COPIES = (
     "ACK, so the source retransmits fewer segments; with the reading queue=fifo it "
     "retransmits more"
 )
-_DUPLEX = "bursts are on the duplex link, where acknowledgements take no air time"
+_DUPLEX = (
+    "bursts are on the duplex link, whose rate is fitted to the peak, and acknowledgements take no air time"
+)
 _WHY = {
     "wan-32-e2e-newreno": "with the reading ack=1 ours is 0.52 Mb/s",
     "wan-32-e2e-ietf-sack": "with the reading ack=1 ours is 0.52 Mb/s",

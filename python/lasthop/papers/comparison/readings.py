@@ -41,7 +41,8 @@ READINGS = (
     Reading(
         "medium",
         'The WaveLAN is "a shared-medium wireless LAN with a raw signalling bandwidth of 2 Mbps" (section '
-        "4.1). How do its stations share it?",
+        "4.1). How do its stations share it? Bursts (table 5) are on the duplex link with each choice; "
+        "its rate is fitted to the printed peak.",
         (
             Choice(
                 "half-duplex",

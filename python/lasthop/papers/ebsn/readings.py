@@ -156,7 +156,9 @@ READINGS = (
     ),
     Reading(
         "window",
-        "Does the window hold whole packets or payload?",
+        'Does the window hold whole packets or payload? "4 Kbytes" are 4096 B here, seven packets of '
+        '576 B (of 4000 B, six; 512 B have 8.61 in place of 8.58 kb/s at 1 s); the files\' "100 Kbyte" and '
+        '"4 Mbyte" are powers of 1000.',
         (
             Choice("packets", "whole packets, as in simulators that count segments: as many as fit"),
             Choice(

@@ -259,9 +259,7 @@ CLAIMS: tuple[Claim, ...] = (
         experiment=moving("5 s", "64K"),
         further=(others("5 s"), *(moving("5 s", rate) for rate in _HIGH)),
         fails_if="at 64K, 128K, 256K, 512K or 1M errors cost them less than a fifth",
-        why=(
-            "possibly windows stay so small with a hand-off every 5 s that one error in 1 Mbit costs little"
-        ),
+        why="not explained",
         evaluate=partial(lost_to_errors, _HIGH),
     ),
 )

@@ -52,6 +52,7 @@ READINGS = (
                 },
             ),
         ),
+        fitted=("peak", "peak-beacons"),
     ),
     Reading(
         "growth",

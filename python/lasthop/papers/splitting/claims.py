@@ -26,7 +26,7 @@ _APART = "a cell is more than a tenth from the printed one"
 
 _LARGER = "super-packets have more than two segments at this rate; with losses of four in a row ours is {}"
 _WHY = {
-    "figure-4-cubic-1": "not explained: a round trip of 2 ms, in which the delays of hosts count",
+    "figure-4-cubic-1": "not explained",
     "figure-4-bbr3-100": "with the reading offload=off it is 0.64 at 3 %, and 0.41 at 4 %",
     "segments-30": "the artifact's number for 1 ms without losses, 21.7 Mb/s, is below that for 20 ms",
     "segments-50": _LARGER.format("17.6 Mb/s at 80 ms and 4 %"),

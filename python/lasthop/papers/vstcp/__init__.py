@@ -166,6 +166,8 @@ PAPER = Paper(
             {"sweep.scheme.vs-tcp.loss_rate": ["average", "low-pass"]},
             swept(RATES),
         ),
+        # The control of the size by the transport layer, and by a link whose frames follow the losses.
+        _experiment("frames", _RATE, 4, 20, _SHORTER, _schemes("vs-tcp", "rlp"), _EXTREMES),
         # Two hosts at a base station: its link retransmits, from one buffer or two, or VS-TCP controls sizes.
         _experiment(
             "frames-of-two",

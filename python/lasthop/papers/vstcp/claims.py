@@ -20,6 +20,7 @@ from lasthop.papers.vstcp.findings import (
     VS_2,
     above_real,
     as_printed,
+    beside_frames,
     blocked,
     effects_of,
     end_to_end,
@@ -377,6 +378,20 @@ CLAIMS: tuple[Claim, ...] = (
         experiment="filter",
         fails_if="at a loss rate the filter gives over 5 % more throughput",
         evaluate=low_pass,
+    ),
+    CustomClaim(
+        id="frames",
+        section="III-B",
+        statement="the transport layer handles losses better than a link with adaptive frames",
+        printed="-",
+        experiment="frames",
+        fails_if="plain TCP over such frames is as fast as VS-TCP",
+        why=(
+            "frames are repaired in order after a report of 20 ms that takes no air time and is never lost, "
+            "so TCP sees no loss; the text argues by several links and connections (claim blocked), which "
+            "this path does not have"
+        ),
+        evaluate=beside_frames,
     ),
     CustomClaim(
         id="blocked",

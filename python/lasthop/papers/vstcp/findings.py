@@ -473,6 +473,17 @@ def end_to_end(evidence: Evidence) -> Finding:
     return Finding(criteria, f"beside segments of 512 B {text}")
 
 
+def beside_frames(evidence: Evidence) -> Finding:
+    """Compare VS-TCP with frames of the link whose size follows the losses, under plain TCP."""
+    criteria = []
+    for rate in rates(evidence, "frames"):
+        at = at_rate(evidence, "frames", rate)
+        gain = evidence.sweep("frames").ratio("throughput_bps", ("vs-tcp", at), ("rlp", at))
+        criteria.append(Criterion(gain, above(), f"{rate:g} %"))
+    text = ", ".join(f"{_percent(criterion.quantity)} at {criterion.label}" for criterion in criteria)
+    return Finding(criteria, f"VS-TCP beside adaptive frames: {text}")
+
+
 def _other(evidence: Evidence, experiment: str) -> dict[float, str]:
     """Return the channels of the second of two hosts, by loss rate in percent."""
     return {rate_of(each): value for value, each in evidence.sweep(experiment).settings("channel").items()}
