@@ -107,7 +107,11 @@ def profile() -> str:
     loader = ExtensionFileLoader("lasthop._lasthop", str(extension()))
     module = module_from_spec(spec_from_loader(loader.name, loader))
     loader.exec_module(module)
-    return "test" if module.DEBUG_ASSERTIONS else "release"
+    if module.DEBUG_ASSERTIONS:
+        return "test"
+    if not (ROOT / ".venv/.optimised").exists():
+        raise NotMeasuredError("this is the quick build of make run; make optimised builds the release")
+    return "release"
 
 
 def command(case: str, times: int) -> list[str]:
