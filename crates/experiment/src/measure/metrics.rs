@@ -300,9 +300,9 @@ metrics! {
         /// Control messages of the scheme that reached the source.
         notices: u64, Count => Depends,
         /// Times that the schemes' reactions at the ends of the connection, and at base stations that split it, changed what
-        /// these do: a request of a reaction that changes the state of the sender; a loss that it classifies with an effect on
-        /// the window, or that its threshold reveals early; a segment with its DSCP; an acknowledgement that it withholds,
-        /// changes or, for a sender that counts duplicate ACKs, repeats. For
+        /// these do: a request of a reaction that changes the state of the sender or, for its timer, whether it expires; a loss
+        /// that it classifies with an effect on the window, or that its threshold reveals early; a segment with its DSCP; an
+        /// acknowledgement that it withholds, changes or, for a sender that counts duplicate ACKs, repeats. For
         /// the run: with those of applications. Zero without reactions.
         reactions: u64, Count => Depends,
         /// ACKs and resets that the destination sent; for QUIC, ACK frames.

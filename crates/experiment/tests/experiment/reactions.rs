@@ -157,3 +157,52 @@ fn every_scheme_acts_on_every_sender_or_says_why_not() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
     insta::assert_debug_snapshot!(silent);
 }
+
+/// The control of these rules.
+fn sender(rules: &str, flavour: &str, control: &str) -> Sender {
+    [format!("tcp.rules={rules}"), format!("tcp.flavour={flavour}"), format!("tcp.congestion={control}")]
+}
+
+/// A restarted timer is no effect unless the timer would have expired before something else set it: EBSN beside an ARQ that
+/// delivers in time equals the ARQ, and says so. Over long fades, it averts timeouts.
+#[test]
+fn a_restarted_timer_acts_if_it_would_have_expired() {
+    let cubic = sender("rfc", "prr", "cubic");
+    let quick = ["radio.arq={selective-repeat={feedback_delay=\"5 ms\"}}"];
+    let [ebsn, arq] = ["ebsn", "arq"].map(|scheme| run(scheme, &cubic, &quick).expect("a run"));
+    let course = |run: &Run| {
+        let metrics = &run.metrics.connections;
+        (metrics.completion_time_s, metrics.retransmitted_segments, metrics.timeouts, metrics.mean_rtt_s)
+    };
+    assert!(ebsn.metrics.connections.notices > 0 && course(&ebsn) == course(&arq));
+    assert_eq!(ebsn.without_effect, [("ebsn", "nothing called for it that the sender had not done already")]);
+    let [ebsn, arq] =
+        ["ebsn", "local-recovery"].map(|scheme| run(scheme, &cubic, BAD_PERIODS).expect("a run"));
+    let averted = ebsn.metrics.connections.reactions;
+    let [with, without] = [&ebsn, &arq].map(|run| run.metrics.connections.timeouts);
+    assert_eq!((with, without, averted, ebsn.without_effect), (Some(0), Some(1), 1, Vec::new()));
+}
+
+/// BBR ignores one of WENP's two actions. Where no loss called for the other, that is no reason.
+#[test]
+fn a_sender_that_heeds_one_action_had_no_occasion() {
+    let bbr = sender("rfc", "prr", "bbr");
+    let wenp = run("wenp", &bbr, &["radio.channel=perfect"]).expect("a run");
+    assert_eq!(wenp.without_effect, [("wenp", "nothing called for it that the sender had not done already")]);
+}
+
+/// No simulated host sets a mark for a code that protects marked packets, unless a scheme or traffic does.
+#[test]
+fn a_code_for_marks_that_nobody_sets_says_so() {
+    let reno = sender("rfc", "reno", "aimd");
+    let silent =
+        |keys: &[&str], scheme| run(scheme, &reno, &[CODE, keys].concat()).expect("a run").without_effect;
+    let marked = ["scheme.selective-fec.protect=marked"];
+    assert_eq!(silent(&marked, "selective-fec")[0].0, "selective-fec");
+    let traffic = "traffic.x={from=\"fixed\", to=\"mobile\", packet_size=\"500 B\", dscp=3, law.constant.rate=\"10 kbps\"}";
+    assert!(silent(&[marked[0], traffic], "selective-fec").is_empty());
+    let expedited = [marked[0], "scheme.selective-fec.mark=46"];
+    assert_eq!(silent(&expedited, "selective-fec").len(), 1);
+    assert!(silent(&expedited, "snoop + selective-fec").is_empty());
+    assert!(silent(&["scheme.selective-fec.protect=selective"], "selective-fec").is_empty());
+}

@@ -13,9 +13,11 @@ use super::directions::Directions;
 use super::installer::{ArqUse, InstalledAgent, Installer, LinkEnd, LinkUse, Site};
 use super::{Scheme, SchemeFailure, Schemes};
 use crate::component::Component;
+use crate::fec::Covers;
+use crate::packet::Dscp;
 use crate::split::Split;
 use crate::stack::MakeSidecar;
-use crate::tcp::{Reactions, ReceiverReactions, Settings};
+use crate::tcp::{Action, Reactions, ReceiverReactions, Settings};
 
 /// The separator in the name of a combination, such as `"ebsn + selective-fec"`.
 const PLUS: char = '+';
@@ -206,14 +208,27 @@ impl<'a> Combination<'a> {
             if actions.is_empty() || self.splitter() == Some(scheme) {
                 continue;
             }
-            let reason =
-                wireless.iter().find_map(|tcp| actions.iter().find_map(|&action| tcp.ignored(action)));
+            // A sender that heeds one of the actions had no occasion for it.
+            let deaf = |tcp: &Settings| {
+                let ignored = actions.iter().map(|&action| tcp.ignored(action));
+                ignored.reduce(|first, next| next.and(first)).flatten()
+            };
+            let reason = wireless.iter().find_map(deaf);
             match found.iter_mut().find(|(other, _)| *other == scheme) {
                 Some((_, known)) => *known = known.or(reason),
                 None => found.push((scheme, reason)),
             }
         }
         found.into_iter().map(|(scheme, reason)| (scheme, reason.unwrap_or(NO_OCCASION))).collect()
+    }
+
+    /// The scheme whose code protects marked packets, and their mark, if no scheme here can set it: not by a reaction, nor by
+    /// agents, which mark with expedited forwarding.
+    pub fn awaits_marks(&self) -> Option<(&'static str, Dscp)> {
+        let Some(Covers::Marked(mark)) = self.installed.link.protects else { return None };
+        let marks = self.installed.senders.iter().any(|each| each.actions.contains(&Action::SetDscp));
+        let expedites = mark == Dscp::EXPEDITED && self.schemes.len() > 1;
+        (!marks && !expedites).then_some((self.installed.by.protects, mark))
     }
 
     fn named(&self, name: &str) -> Option<&'a dyn Scheme> {

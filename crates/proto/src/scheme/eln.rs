@@ -108,7 +108,8 @@ impl Scheme for Eln {
         installer.use_flags(ELN);
         installer.at_base_station(|site| Marker::new(site, self.holes, self.memory));
         installer.at_mobile_host(|site| Marker::new(site, false, self.memory));
-        installer.at_sender(&[Action::Judge, Action::Threshold], || KeepWindow {
+        let early: &[Action] = &[Action::Judge, Action::Threshold];
+        installer.at_sender(if self.early { early } else { &[Action::Judge] }, || KeepWindow {
             early: self.early,
             inflates: self.inflate,
             corrupted: None,

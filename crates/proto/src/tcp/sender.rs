@@ -350,6 +350,7 @@ impl Sender {
 
     fn on_timeout(&mut self, now: Time, out: &mut Out) {
         let tcp = &mut self.state;
+        tcp.count_restarts(now, true);
         let opens = self.phase == Phase::SynSent;
         let probes = !opens && (self.probe_interval.is_some() || self.recovery.window_is_shut(tcp));
         if probes {

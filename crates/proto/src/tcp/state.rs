@@ -101,6 +101,8 @@ pub struct SenderState {
     pub(super) timers: Timers,
     /// The clock of the retransmission timer and of those beside it.
     ticker: Ticker,
+    /// When the retransmission timer would expire had reactions not restarted it; `None` if they have not since it was set.
+    unrestarted: Option<Time>,
     row: TimeoutRow,
     pub(super) ecn: Marks,
     last_sent: Time,
@@ -176,6 +178,7 @@ impl SenderState {
             pace: Pace::default(),
             timers: Timers::STOPPED,
             ticker: Ticker::new(settings.tick),
+            unrestarted: None,
             row: TimeoutRow::default(),
             ecn: Marks::new(settings.first_ecn_mode(), settings.codepoint()),
             last_sent: Time::ZERO,
@@ -214,8 +217,21 @@ impl SenderState {
 
     fn restart_timer_for(&mut self, now: Time, timeout: Duration) {
         if self.outstanding() {
+            let due = self.timers.deadline(Timer::Retransmission);
+            let persists = self.timers.runs(Timer::Persist);
+            let averted = self.unrestarted.is_some_and(|before| before < now);
+            self.stats.reactions += u64::from(persists || averted);
+            self.unrestarted = if averted { Some(due) } else { self.unrestarted.or(Some(due)) };
             self.set_retransmission_timer(now + timeout);
-            self.stats.reactions += 1;
+        }
+    }
+
+    /// Counts the restarts of the retransmission timer by reactions if they changed its expiry: without them, it would have
+    /// expired before `now`, when something else sets it, or at another time than `now`, when it `expires`.
+    #[inline(always)]
+    pub(super) fn count_restarts(&mut self, now: Time, expires: bool) {
+        if let Some(due) = self.unrestarted.take() {
+            self.stats.reactions += u64::from(if expires { due != now } else { due < now });
         }
     }
 
@@ -588,6 +604,7 @@ impl SenderState {
     /// Restarts the retransmission timer if data are outstanding, and stops it otherwise.
     #[inline(always)]
     pub(super) fn rearm(&mut self, now: Time) {
+        self.count_restarts(now, false);
         let deadline = if self.outstanding() { self.expiry(now, self.rtt.rto()) } else { Time::NEVER };
         self.set_retransmission_timer(deadline);
     }

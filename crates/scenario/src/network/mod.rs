@@ -31,6 +31,10 @@ pub use resolve::datagrams;
 
 pub(crate) use validate::StatedTcp;
 
+/// Why a scheme that protects marked packets has no effect where none are.
+const UNMARKED: &str =
+    "nobody marks packets here; it is for real hosts, which mark their own, in `lasthop emulate`";
+
 /// Why a scheme that reads TCP has no effect on connections of other stacks.
 const UNREADABLE: &str = "QUIC encrypts what it would read or change in TCP";
 
@@ -387,6 +391,12 @@ impl Network {
         let is_split = |flow: &Flow| flow.is_tcp() && matches!(flow.workload, Workload::Application(_));
         if combination.splitter().is_none() || !self.flows.iter().any(is_split) {
             found.extend(combination.reacting(self.settings()));
+        }
+        let marks = |flow: &Flow, mark| matches!(&flow.workload, Workload::Traffic { config, .. } if config.dscp == mark);
+        if let Some((scheme, mark)) = combination.awaits_marks()
+            && !self.flows.iter().any(|flow| marks(flow, mark))
+        {
+            found.push((scheme, UNMARKED));
         }
         found
     }
