@@ -156,13 +156,15 @@ impl Track {
         let own = &mut self.directions[from as usize];
         let first = if is_syn { segment.seq + 1 } else { segment.seq };
         own.sent.begin(first);
-        if segment.len > 0 {
+        let ends = segment.flags.has(Flags::FIN);
+        if segment.len > 0 || ends {
+            // The end has a number, too: the log of two processors may have it before the last data.
             let fresh = own.sent.reach(first + segment.len);
             if from == self.behind {
                 self.repaired_bytes += u64::from(segment.len.saturating_sub(fresh));
             }
         }
-        own.has_ended |= segment.flags.has(Flags::FIN);
+        own.has_ended |= ends;
         let is_reset = segment.flags.has(Flags::RST) && own.sent.is_near(first);
         // Once both hosts have ended it, a host that knows no more of the connection answers what comes late.
         self.is_reset |= is_reset && !self.directions.iter().all(|direction| direction.has_ended);
@@ -403,6 +405,21 @@ mod tests {
             let outcome = if closes { Outcome::Closed } else { Outcome::Reset };
             assert_eq!((talk.0.outcome(100 * MS), talk.0.has_ended()), (outcome, true));
         }
+    }
+
+    /// The log has the server's end before its last data.
+    #[test]
+    fn the_end_tells_how_much_there_is() {
+        let mut talk = Talk::opened();
+        talk.serves(60, 0, 1000);
+        talk.hears(End::Client, 61, 0, OWN_SEQ + 1, Flags::FIN | Flags::ACK, 0);
+        talk.hears(End::Server, 62, SERVER_SEQ + 1501, 0, Flags::FIN | Flags::ACK, 0);
+        talk.acknowledges(63, 1000);
+        assert!(!talk.0.has_ended());
+        talk.acknowledges(64, 1501);
+        assert!(talk.0.has_ended());
+        talk.serves(65, 1000, 500);
+        assert_eq!((talk.0.delivered_to(End::Client), talk.0.repaired_bytes), (1500, 0));
     }
 
     #[test]
