@@ -134,8 +134,9 @@ demo-gateway: $(BUILT)
 kernel: $(BUILT)
 	$(BIN)/lasthop kernel build
 
-docs: $(OPTIMISED)
-	$(DEVELOP) --release --quiet --extras docs
+# The build that is there.
+docs: $(BUILT)
+	$(DEVELOP) $$(test -e $(OPTIMISED) && echo --release || echo --profile quick) --quiet --extras docs
 	$(BIN)/python scripts/build_site.py
 
 release: $(OPTIMISED) $(MODULE)

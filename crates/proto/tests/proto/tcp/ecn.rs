@@ -170,6 +170,25 @@ fn a_mark_covers_losses_of_the_same_window() {
     assert!(sent.iter().any(|segment| segment.seq == tcp.bare_ack(1000).ack));
 }
 
+/// A recovery that begins while the window comes down for a mark ends with the data that were outstanding at the mark, not at the
+/// loss: a loss of later data is another one.
+// Rule: A recovery within the reduction for a mark ends where the reduction would. [recovery/prr/mod.rs]
+#[test]
+fn a_recovery_after_a_mark_ends_with_its_window() {
+    let mut tcp = Client::start(&ecn(Flavour::Prr, 10));
+    tcp.sends_full(0..10).at(100);
+    echo(&mut tcp, 1000).sent();
+    for end in [3000, 4000, 5000, 6000] {
+        tcp.sack(1000, &[2000..end]).sent();
+    }
+    tcp.losses(1).ssthresh(5000.0).ack(10_000).sent();
+    for end in [12_000, 13_000, 14_000] {
+        tcp.sack(10_000, &[11_000..end]).sent();
+    }
+    // Half of six: the acknowledgement that ended the first one let the window grow.
+    tcp.losses(2).ssthresh(3000.0);
+}
+
 /// After a timeout, a mark in the same window of data causes no further reduction, and CWR ends the echo.
 // Rule: as marks_reduce_the_window_once_per_flight
 #[test]

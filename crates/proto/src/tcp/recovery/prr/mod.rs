@@ -428,10 +428,7 @@ impl Prr {
             let before = *tcp.window();
             if tcp.answer_loss_after_mark(now, hole) {
                 self.judged = Some(lost);
-                reduction.lower_target(Self::cwnd(tcp));
-                if !tcp.governs_recovery() {
-                    tcp.window_mut().set_cwnd(before.cwnd());
-                }
+                reduction.lower_target(Self::target(tcp, &before));
             }
             self.stage = Stage::Recovery(reduction);
             return;
@@ -447,11 +444,16 @@ impl Prr {
 
     /// The reduction towards the controller's target after a loss. The window itself shrinks gradually.
     fn reduction(tcp: &mut SenderState, before: &Window, prior: u32) -> Reduction {
+        Reduction::new(prior, Self::target(tcp, before), tcp.settings.kernel().banks_deliveries())
+    }
+
+    /// The window that the controller has set, in segments: the window itself starts from what it was before.
+    fn target(tcp: &mut SenderState, before: &Window) -> u32 {
         let target = Self::cwnd(tcp).max(1);
         if !tcp.governs_recovery() {
             tcp.window_mut().set_cwnd(before.cwnd());
         }
-        Reduction::new(prior, target, tcp.settings.kernel().banks_deliveries())
+        target
     }
 
     /// Ends the stage: all data outstanding at its start are acknowledged, or its reduction was undone.
