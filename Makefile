@@ -134,9 +134,9 @@ demo-gateway: $(BUILT)
 kernel: $(BUILT)
 	$(BIN)/lasthop kernel build
 
-# The build that is there.
+# With the build that is there. The notebooks are pages, too.
 docs: $(BUILT)
-	$(DEVELOP) $$(test -e $(OPTIMISED) && echo --release || echo --profile quick) --quiet --extras docs
+	$(DEVELOP) $$(test -e $(OPTIMISED) && echo --release || echo --profile quick) --quiet --extras docs,notebooks
 	$(BIN)/python scripts/build_site.py
 
 release: $(OPTIMISED) $(MODULE)
