@@ -246,7 +246,9 @@ class Judge:
         if wifi.share_of_neighbours(scenario) > 0:
             candidates.append(((("wifi.neighbour", None),), NEIGHBOURS))
         if wifi.signal_db(scenario) < math.inf:
-            candidates.append(((("wifi.snr", None),), DISTANCE))
+            # A signal that fades needs a mean.
+            signal = [key for key in ("wifi.snr", "wifi.fading") if key in scenario]
+            candidates.append((tuple((key, None) for key in signal), DISTANCE))
         if "wifi.power_save" in scenario:
             candidates.append(((("wifi.power_save", None),), "power save"))
         if "wifi.roaming" in scenario:

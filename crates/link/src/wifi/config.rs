@@ -5,6 +5,7 @@ use lasthop_proto::Dscp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::fading::Fading;
 use super::interference::Interference;
 use super::phy::{LONGEST_PPDU, PpduFormat};
 use super::power_save::PowerSave;
@@ -201,6 +202,8 @@ pub struct StationRadio {
     pub streams: u8,
     /// The signal-to-noise ratio per stream, which decides losses by rate and length; `None` for no losses by noise.
     pub snr: Option<Decibels>,
+    /// How the ratio fades about `snr`; `None` if it does not.
+    pub fading: Option<Fading>,
     /// Losses whatever the rate.
     pub loss: MpduLoss,
     /// Power save; `None` if it is always awake.
@@ -218,6 +221,11 @@ impl StationRadio {
         if !(1..=4).contains(&self.streams) {
             return Err(Invalid { field: "streams", problem: "expected 1 to 4 spatial streams" });
         }
+        if self.fading.is_some() && self.snr.is_none() {
+            let problem = "found no `snr` that fades, expected one, such as snr = \"25 dB\"";
+            return Err(Invalid { field: "fading", problem });
+        }
+        self.fading.map_or(Ok(()), |fading| fading.validate())?;
         self.power_save.map_or(Ok(()), |power_save| power_save.validate())?;
         self.roaming.map_or(Ok(()), |roaming| roaming.validate())?;
         self.rate.validate(format, self.streams)
@@ -242,6 +250,9 @@ pub struct WifiConfig {
     pub retry_limit: RetryLimit,
     /// Whether a missed Block Ack is requested before the MPDUs are sent again.
     pub requests_block_ack: bool,
+    /// How long a receiver holds MPDUs behind a missing one. With `None` until that arrives or is given up, which a sender tells it at
+    /// once.
+    pub reorder_timeout: Option<Duration>,
     /// Whether RTS and CTS precede each PPDU, or the first for a receiver in a TXOP.
     pub rts: bool,
     /// Whether stations that hear a collision wait for EIFS.
@@ -271,6 +282,7 @@ impl Default for WifiConfig {
             window: format.standard.largest_window(),
             retry_limit: RetryLimit::at_most(30),
             requests_block_ack: false,
+            reorder_timeout: None,
             rts: false,
             eifs: false,
             queue,
@@ -312,6 +324,13 @@ impl WifiConfig {
         }
         if self.longest_ppdu > LONGEST_PPDU || self.longest_ppdu < Duration::from_micros(100) {
             return wrong("longest_ppdu", "expected \"100 us\" to \"5484 us\"");
+        }
+        if self.reorder_timeout.is_some_and(|timeout| timeout.is_zero() || timeout > Duration::from_secs(60))
+        {
+            return wrong(
+                "reorder_timeout",
+                "expected a time above zero, at most \"60 s\", such as \"100 ms\"",
+            );
         }
         if self.scheduler == Scheduler::Fifo && matches!(self.queue, Queue::Managed(_)) {
             let problem = "found a discipline for the one queue of all stations, expected a capacity; \

@@ -2,6 +2,7 @@
 //! access, aggregation, and rate control.
 
 mod config;
+mod fading;
 mod interference;
 mod noise;
 mod phy;
@@ -10,6 +11,7 @@ pub mod rate;
 mod roaming;
 
 pub use config::{Access, Category, Edca, MpduLoss, Neighbour, Scheduler, StationRadio, WifiConfig};
+pub use fading::{Fading, FadingSignal};
 pub use interference::{Bursts, Interference};
 pub use noise::NoiseErrors;
 pub use phy::{

@@ -5,8 +5,8 @@ use lasthop_channel::Model;
 use lasthop_link::queue::{Queue, QueueLimit};
 use lasthop_link::wifi::rate::RateSelection;
 use lasthop_link::wifi::{
-    Edca, GuardInterval, Interference, LONGEST_PPDU, MpduLoss, Neighbour, PowerSave, PpduFormat, Roaming,
-    Scheduler, Standard, StationRadio, Width, WifiConfig,
+    Edca, Fading, GuardInterval, Interference, LONGEST_PPDU, MpduLoss, Neighbour, PowerSave, PpduFormat,
+    Roaming, Scheduler, Standard, StationRadio, Width, WifiConfig,
 };
 use lasthop_link::wlan::{AboveMac, RetryLimit};
 use schemars::JsonSchema;
@@ -50,6 +50,9 @@ pub struct Wifi {
     /// lost at each rate. Without it, noise loses none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snr: Option<Decibels>,
+    /// How the signal fades about `snr`, `{ doppler_hz = 6 }`; `{}` is Rayleigh fading. By default it does not. Stations fade apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fading: Option<Fading>,
     /// Shares of MPDUs lost whatever the rate, `{ down = 0.1, up = 0.0 }`.
     pub loss: MpduLoss,
     /// Further errors of MPDUs, such as interference: `"perfect"`, or one of the tables of `[radio.channel]`, from `two-state`
@@ -72,6 +75,11 @@ pub struct Wifi {
     pub retry_limit: RetryLimit,
     /// Whether a sender that misses a Block Ack requests it, before it sends the MPDUs again.
     pub requests_block_ack: bool,
+    /// How long a receiver holds MPDUs behind a missing one before it goes on without, `"100 ms"` in Linux's mac80211
+    /// (`HT_RX_REORDER_BUF_TIMEOUT`): for a sender that does not tell what it gives up. One that comes later is dropped above the MAC.
+    /// By default the sender tells it at once, as by a BlockAckReq that takes no air.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reorder_timeout: Option<Duration>,
     /// Whether RTS and CTS precede each PPDU, or the first for a receiver in a TXOP.
     pub rts: bool,
     /// Whether stations that hear a collision wait for EIFS. Otherwise they detect no frame in it.
@@ -121,6 +129,7 @@ impl Default for Wifi {
             streams: 1,
             rate: RateSelection::default(),
             snr: None,
+            fading: None,
             loss: MpduLoss::default(),
             channel: Model::default(),
             drop: AboveMac::default(),
@@ -130,6 +139,7 @@ impl Default for Wifi {
             window: None,
             retry_limit: RetryLimit::at_most(30),
             requests_block_ack: false,
+            reorder_timeout: None,
             rts: false,
             eifs: false,
             queue,
@@ -161,6 +171,7 @@ impl Wifi {
             window: self.window.unwrap_or(self.standard.largest_window()),
             retry_limit: self.retry_limit,
             requests_block_ack: self.requests_block_ack,
+            reorder_timeout: self.reorder_timeout,
             rts: self.rts,
             eifs: self.eifs,
             queue: self.queue,
@@ -177,6 +188,7 @@ impl Wifi {
             rate: own.rate.unwrap_or(self.rate),
             streams: own.streams.unwrap_or(self.streams),
             snr: own.snr.or(self.snr),
+            fading: own.fading.or(self.fading),
             loss: own.loss.unwrap_or(self.loss),
             power_save: own.power_save.or(self.power_save),
             roaming: own.roaming.or(self.roaming),
@@ -197,6 +209,9 @@ pub struct StationOverride {
     /// Its signal-to-noise ratio.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snr: Option<Decibels>,
+    /// How its signal fades.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fading: Option<Fading>,
     /// Shares of MPDUs lost whatever the rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<MpduLoss>,
@@ -215,6 +230,7 @@ impl StationOverride {
             "rate" => self.rate.is_some(),
             "streams" => self.streams.is_some(),
             "snr" => self.snr.is_some(),
+            "fading" => self.fading.is_some(),
             "loss" => self.loss.is_some(),
             "power_save" => self.power_save.is_some(),
             "roaming" => self.roaming.is_some(),

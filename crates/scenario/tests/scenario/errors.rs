@@ -550,6 +550,9 @@ fn invalid_wifi_is_reported() {
             "streams = 2\nrate",
             "interference = { period = \"10 ms\", burst = \"10 ms\" }\nstreams = 2\nrate",
         ),
+        ("a signal that fades and is not stated", "snr = \"20 dB\"", "fading = {}"),
+        ("a signal that fades at no pace", "snr = \"20 dB\"", "snr = \"20 dB\", fading.doppler_hz = 0"),
+        ("a timeout of nothing", "streams = 2\nrate", "reorder_timeout = \"0 s\"\nstreams = 2\nrate"),
         ("a roam before the scans are over", "snr = \"20 dB\"", "roaming = { every = \"2 s\" }"),
         ("a preset that is none of Wi-Fi", "streams = 2\nrate", "preset = \"geo\"\nstreams = 2\nrate"),
         ("a rate that one station does not have", "snr = \"20 dB\"", "rate.fixed.mcs = 10"),
@@ -576,7 +579,7 @@ fn invalid_wifi_is_reported() {
 #[test]
 fn wifi_round_trips() {
     for overrides in [
-        &["wifi.rate=minstrel-ht", "wifi.snr=20 dB"][..],
+        &["wifi.rate=minstrel-ht", "wifi.snr=20 dB", "wifi.fading={}", "wifi.reorder_timeout=100 ms"][..],
         &[
             "wifi.rate=ideal",
             "wifi.queue.fq-codel={}",
@@ -594,7 +597,9 @@ fn wifi_round_trips() {
             "wifi.roaming={ every = \"10 s\", fast_transition = true, queued = \"forwarded\" }",
         ],
         &["wifi.edca.voice={aifsn=1, cw={min=3, max=7}, txop=\"1 ms\"}", "wifi.eifs=true"],
-        &["link.ap-MH1.station={rate=\"minstrel-ht-ewma\", streams=1}"],
+        &[
+            "link.ap-MH1.station={rate=\"minstrel-ht-ewma\", streams=1, snr=\"9 dB\", fading={doppler_hz=23, direct=\"3 dB\"}}",
+        ],
     ] {
         let read = |text: &str, overrides: &[&str]| {
             Scenario::parse(text, "test.toml", overrides).unwrap_or_else(|error| panic!("{error}"))

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use lasthop_base::{Bytes, Duration, Stream, Time};
 use lasthop_link::queue::{Discipline, Queue, QueueLimit};
-use lasthop_link::wifi::MPDU_OVERHEAD;
+use lasthop_link::wifi::{MPDU_OVERHEAD, WifiConfig};
 use lasthop_proto::{Out, Packet};
 
 /// How long after its last packet an agreement still pays for air time: 100 ms, as in Linux.
@@ -52,8 +52,9 @@ pub(super) struct Agreement {
 }
 
 impl Agreement {
-    pub(super) fn new(queue: &Queue, random: Stream) -> Agreement {
-        let waiting = match queue {
+    /// The agreement for the frames of a station (`up`), or of the access point.
+    pub(super) fn new(config: &WifiConfig, up: bool, random: Stream) -> Agreement {
+        let waiting = match if up { &config.station_queue } else { &config.queue } {
             Queue::DropTail(_) => Waiting::DropTail(VecDeque::new()),
             // A station has no fixed rate.
             Queue::Managed(management) => Waiting::Managed(management.build(|_| Duration::ZERO, random)),
@@ -64,7 +65,7 @@ impl Agreement {
             first: 0,
             window: VecDeque::new(),
             held: (0, Bytes::ZERO),
-            receiver: Reorder::default(),
+            receiver: Reorder::new(config),
             requests: false,
             is_ready: false,
             deficit: 0,
@@ -195,11 +196,23 @@ impl Agreement {
         &mut self.window[index]
     }
 
-    /// MPDU number `index` of the window reaches the receiver, which releases packets in order.
-    pub(super) fn arrive(&mut self, index: usize, release: &mut Vec<Packet>) {
+    /// MPDU number `index` of the window reaches the receiver, which releases packets in order. Returned if the receiver no
+    /// longer waits for it.
+    pub(super) fn arrive(&mut self, index: usize, now: Time, release: &mut Vec<Packet>) -> Option<Packet> {
         let mpdu = &mut self.window[index];
         mpdu.has_arrived = true;
-        self.receiver.put(self.first + index as u64, Some(mpdu.packet), release);
+        let is_late = !self.receiver.put(self.first + index as u64, Slot::Here(mpdu.packet, now), release);
+        is_late.then_some(mpdu.packet)
+    }
+
+    /// When the receiver next goes on without a missing MPDU.
+    pub(super) fn held_until(&self) -> Time {
+        self.receiver.held_until()
+    }
+
+    /// The receiver goes on without MPDUs behind which others have waited for its time-out.
+    pub(super) fn expire(&mut self, now: Time, release: &mut Vec<Packet>) {
+        self.receiver.expire(now, release);
     }
 
     /// MPDU number `index` of the window is acknowledged.
@@ -207,9 +220,11 @@ impl Agreement {
         self.finish(index);
     }
 
-    /// MPDU number `index` of the window is given up; the receiver waits for it no longer.
+    /// MPDU number `index` of the window is given up; the receiver waits for it no longer, unless it has to find out by itself.
     pub(super) fn give_up(&mut self, index: usize, release: &mut Vec<Packet>) {
-        self.receiver.put(self.first + index as u64, None, release);
+        if self.receiver.timeout.is_none() {
+            self.receiver.put(self.first + index as u64, Slot::GivenUp, release);
+        }
         self.finish(index);
     }
 
@@ -230,6 +245,7 @@ impl Agreement {
             }
         }
         self.advance();
+        self.receiver.skip((self.first - self.receiver.expected) as usize, release);
         self.requests = false;
         while self.peek(u16::MAX, now, out).is_some() {
             let (_, packet) = self.next.take().expect("a packet was found");
@@ -255,44 +271,95 @@ impl Agreement {
 }
 
 /// The receiver's buffer: releases packets in order.
-#[derive(Default)]
 struct Reorder {
     /// The next sequence number to release.
     expected: u64,
     buffer: VecDeque<Slot>,
+    /// MPDUs that a sender may have under way.
+    window: usize,
+    timeout: Option<Duration>,
 }
 
 #[derive(Clone, Copy)]
 enum Slot {
     Missing,
-    Here(Packet),
+    /// It has arrived, at this time.
+    Here(Packet, Time),
     GivenUp,
 }
 
 impl Reorder {
-    /// A packet arrives, or is given up (`None`).
-    fn put(&mut self, number: u64, packet: Option<Packet>, release: &mut Vec<Packet>) {
+    fn new(config: &WifiConfig) -> Reorder {
+        let window = usize::from(config.window);
+        Reorder { expected: 0, buffer: VecDeque::new(), window, timeout: config.reorder_timeout }
+    }
+
+    /// A packet arrives, or is given up; false if it is no longer waited for.
+    fn put(&mut self, number: u64, slot: Slot, release: &mut Vec<Packet>) -> bool {
         // Most arrive in order.
         if number == self.expected && self.buffer.is_empty() {
             self.expected += 1;
-            release.extend(packet);
-            return;
+            if let Slot::Here(packet, _) = slot {
+                release.push(packet);
+            }
+            return true;
         }
-        let index = (number - self.expected) as usize;
+        let Some(mut index) = number.checked_sub(self.expected).map(|index| index as usize) else {
+            return false;
+        };
+        if index >= self.window {
+            // The sender has moved its window, so it has given up what lies before.
+            self.skip(index + 1 - self.window, release);
+            index = (number - self.expected) as usize;
+        }
         if self.buffer.len() <= index {
             self.buffer.resize(index + 1, Slot::Missing);
         }
-        self.buffer[index] = packet.map_or(Slot::GivenUp, Slot::Here);
-        while let Some(slot @ (Slot::Here(_) | Slot::GivenUp)) = self.buffer.front().copied() {
-            if let Slot::Here(packet) = slot {
-                release.push(packet);
-            }
-            self.buffer.pop_front();
-            self.expected += 1;
+        self.buffer[index] = slot;
+        self.release(release);
+        true
+    }
+
+    /// Releases what is in order.
+    fn release(&mut self, release: &mut Vec<Packet>) {
+        while !matches!(self.buffer.front(), None | Some(Slot::Missing)) {
+            self.skip_one(release);
+        }
+    }
+
+    fn skip_one(&mut self, release: &mut Vec<Packet>) {
+        if let Some(Slot::Here(packet, _)) = self.buffer.pop_front() {
+            release.push(packet);
+        }
+        self.expected += 1;
+    }
+
+    /// Goes on to the packet after the next `count`.
+    fn skip(&mut self, count: usize, release: &mut Vec<Packet>) {
+        (0..count).for_each(|_| self.skip_one(release));
+        self.release(release);
+    }
+
+    /// The place of the first packet behind a missing one, and until when it is held.
+    fn first_held(&self) -> Option<(usize, Time)> {
+        let timeout = self.timeout?;
+        self.buffer.iter().enumerate().find_map(|(place, slot)| match slot {
+            Slot::Here(_, since) => Some((place, *since + timeout)),
+            _ => None,
+        })
+    }
+
+    fn held_until(&self) -> Time {
+        self.first_held().map_or(Time::NEVER, |(_, until)| until)
+    }
+
+    fn expire(&mut self, now: Time, release: &mut Vec<Packet>) {
+        while let Some((place, _)) = self.first_held().filter(|(_, until)| *until <= now) {
+            self.skip(place, release);
         }
     }
 
     fn packets(&self) -> usize {
-        self.buffer.iter().filter(|slot| matches!(slot, Slot::Here(_))).count()
+        self.buffer.iter().filter(|slot| matches!(slot, Slot::Here(..))).count()
     }
 }

@@ -4,7 +4,7 @@ use lasthop_base::{Duration, Time};
 use lasthop_link::wifi::{Category, ControlRate, EIFS_EXTENSION, RESPONSE_TIMEOUT, SIFS};
 use lasthop_proto::{DropReason, LinkEvent, LinkOutcome, Out, Packet, Signal};
 
-use super::agreement::Mpdu;
+use super::agreement::{Agreement, Mpdu};
 use super::{AP, CATEGORIES, FOREIGN, WifiBss};
 
 /// State of the medium.
@@ -35,7 +35,11 @@ impl WifiBss {
             | Phase::Collision { until }
             | Phase::Jammed { until } => until,
         };
-        self.neighbour.as_ref().map_or(due, |foreign| due.min(foreign.next)).min(self.release)
+        self.neighbour
+            .as_ref()
+            .map_or(due, |foreign| due.min(foreign.next))
+            .min(self.release)
+            .min(self.held_until)
     }
 
     /// Processes everything that is due by `now`.
@@ -51,6 +55,10 @@ impl WifiBss {
             }
             if self.release == at {
                 self.announce(at);
+                continue;
+            }
+            if self.held_until == at {
+                self.expire(at, out);
                 continue;
             }
             match self.phase {
@@ -211,9 +219,27 @@ impl WifiBss {
     fn deliver(&mut self, sender: usize, frame: usize, now: Time, out: &mut Out) {
         let ppdu = &self.ppdus[sender];
         let (agreement, index) = (ppdu.agreement, ppdu.frames[frame].index);
-        self.agreements[agreement].arrive(index, &mut self.released);
+        let late = self.agreements[agreement].arrive(index, now, &mut self.released);
+        self.held_until = self.held_until.min(self.agreements[agreement].held_until());
         let (station, up) = self.peer_of(agreement);
+        if let Some(packet) = late {
+            self.peers[station].stats_mut(up).packets.corrupted += 1;
+            out.corrupt(WifiBss::outlet(station, up), packet);
+        }
         self.hand_on(station, up, now, out);
+    }
+
+    /// Receivers go on without MPDUs behind which others have waited for the time-out.
+    fn expire(&mut self, now: Time, out: &mut Out) {
+        for index in 0..self.agreements.len() {
+            if self.agreements[index].held_until() <= now {
+                self.agreements[index].expire(now, &mut self.released);
+                let (station, up) = self.peer_of(index);
+                self.hand_on(station, up, now, out);
+            }
+        }
+        let held = self.agreements.iter().map(Agreement::held_until);
+        self.held_until = held.min().unwrap_or(Time::NEVER);
     }
 
     /// A PPDU without a collision ends.

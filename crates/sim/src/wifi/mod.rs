@@ -14,7 +14,7 @@ use lasthop_base::{Bytes, Duration, Stream, Time};
 use lasthop_channel::Channel;
 use lasthop_link::queue::{Queue, QueueLimit};
 use lasthop_link::wifi::rate::RateControl;
-use lasthop_link::wifi::{Bursts, Category, NoiseErrors, Scheduler, WifiConfig};
+use lasthop_link::wifi::{Bursts, Category, FadingSignal, NoiseErrors, Scheduler, WifiConfig};
 use lasthop_proto::{Component, DropReason, HostId, Out, Packet, Port, Probe};
 
 use agreement::Agreement;
@@ -41,7 +41,8 @@ const FOREIGN: usize = usize::MAX;
 ///
 /// # Forwarding
 /// As in the [cell of 802.11b and 802.11g](crate::wlan::Bss). An MPDU is forwarded when its last bit has arrived, unless an
-/// earlier one is missing: then it waits in the receiver's buffer until that one arrives or is given up.
+/// earlier one is missing: then it waits in the receiver's buffer until that one arrives or is given up, or for the time-out.
+/// One that comes after it is dropped, as above the MAC.
 ///
 /// # Channel access
 /// - Each contender has a function for each [category](Category) with frames. It sends when the medium has been idle for its
@@ -61,7 +62,7 @@ const FOREIGN: usize = usize::MAX;
 /// PPDUs follow after SIFS.
 ///
 /// # Losses
-/// Each MPDU survives, independently, with the product of three probabilities: by noise at its rate and length, the fixed one, and that
+/// A fading signal is that of the beginning of a PPDU. Each MPDU survives, independently, with the product of three probabilities: by noise at its rate and length, the fixed one, and that
 /// of the channel, all of whose bits after the preamble are exposed. One that reaches the retry limit is dropped
 /// ([`DropReason::AttemptsExhausted`]), and the receiver goes on without it.
 ///
@@ -111,6 +112,8 @@ pub struct WifiBss {
     phase: Phase,
     /// The next beacon that announces frames for a dozing station.
     release: Time,
+    /// A receiver's buffer may release MPDUs behind a missing one no earlier.
+    held_until: Time,
     /// End of the last busy period.
     idle_from: Time,
     /// Current senders.
@@ -127,6 +130,7 @@ pub struct WifiBss {
 struct Peer {
     channel: Box<dyn Channel>,
     noise: Option<NoiseErrors>,
+    fading: Option<FadingSignal>,
     /// Survival of MPDUs whatever the rate.
     survival: [f64; 2],
     bits: [Stream; 2],
@@ -138,6 +142,15 @@ struct Peer {
 }
 
 impl Peer {
+    /// A signal that fades is that of `now`.
+    fn fade(&mut self, now: Time) {
+        if let Some(signal) = &self.fading {
+            let noise = NoiseErrors::new(signal.snr(now));
+            self.rates.iter_mut().for_each(|control| control.hear(&noise));
+            self.noise = Some(noise);
+        }
+    }
+
     fn stats_mut(&mut self, up: bool) -> &mut WayStats {
         if up { &mut self.stats.up } else { &mut self.stats.down }
     }
@@ -172,6 +185,8 @@ impl WifiBss {
             contenders.push(Contender::new(streams.backoff));
             queues.push(streams.queue);
             let noise = radio.snr.map(NoiseErrors::new);
+            let fading = radio.fading.zip(radio.snr);
+            let fading = fading.map(|(fading, snr)| FadingSignal::new(fading, snr, &mut streams.fading));
             let roam = radio
                 .roaming
                 .map(|roaming| Roam::new(roaming, radio, streams.rate.clone(), &mut streams.roam));
@@ -183,7 +198,7 @@ impl WifiBss {
             let above_mac = [(above_mac.down.get(), above_down), (above_mac.up.get(), above_up)];
             let doze = radio.power_save.map(|save| Doze::new(save, &mut streams.beacon, &mut first_beacon));
             let (bits, stats) = (streams.bits, StationWays::default());
-            peers.push(Peer { channel, noise, survival, bits, above_mac, rates, doze, roam, stats });
+            peers.push(Peer { channel, noise, fading, survival, bits, above_mac, rates, doze, roam, stats });
             for HostId(host) in hosts {
                 let host = usize::from(host);
                 places.resize(places.len().max(host + 1), AP);
@@ -193,10 +208,10 @@ impl WifiBss {
         }
         let mut agreements = Vec::new();
         for _ in Category::ALL {
-            agreements.extend(queues.iter().map(|[down, _]| Agreement::new(&config.queue, down.clone())));
+            agreements.extend(queues.iter().map(|[down, _]| Agreement::new(&config, false, down.clone())));
         }
         for [_, up] in &queues {
-            agreements.extend(Category::ALL.map(|_| Agreement::new(&config.station_queue, up.clone())));
+            agreements.extend(Category::ALL.map(|_| Agreement::new(&config, true, up.clone())));
         }
         let mut first_burst = streams.interference;
         let bursts = config.interference.map(|source| {
@@ -237,6 +252,7 @@ impl WifiBss {
             roams: Time::NEVER,
             phase: Phase::Idle { due: Time::NEVER },
             release: Time::NEVER,
+            held_until: Time::NEVER,
             idle_from: Time::ZERO,
             entered: 0,
             released: Vec::new(),
@@ -348,6 +364,11 @@ impl WifiBss {
         }
     }
 
+    /// Where packets leave the BSS that station `station` has sent (`up`) or got.
+    fn outlet(station: usize, up: bool) -> Port {
+        if up { Port::WIRED } else { Port(1 + station as u16) }
+    }
+
     /// Forwards packets that the receiver has released, unless they are dropped above the MAC.
     fn hand_on(&mut self, station: usize, up: bool, now: Time, out: &mut Out) {
         for index in 0..self.released.len() {
@@ -356,18 +377,17 @@ impl WifiBss {
             let (dropped, random) = &mut peer.above_mac[usize::from(up)];
             // Drawn for every packet, so that the n-th one uses the same random number under every scheme.
             let is_dropped = *dropped > 0.0 && random.bernoulli(*dropped);
-            let outlet = if up { Port::WIRED } else { Port(1 + station as u16) };
             let stats = &mut peer.stats_mut(up).packets;
             if is_dropped {
                 stats.corrupted += 1;
-                out.corrupt(outlet, packet);
+                out.corrupt(WifiBss::outlet(station, up), packet);
                 continue;
             }
             stats.delivered += 1;
             stats.delivered_bytes += packet.size;
             match self.place_of(packet.dst) {
                 to if up && to != AP => self.enqueue(AP, to, packet, now, out),
-                _ => out.send(outlet, packet),
+                _ => out.send(WifiBss::outlet(station, up), packet),
             }
         }
         self.released.clear();

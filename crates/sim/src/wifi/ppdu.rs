@@ -152,6 +152,7 @@ impl WifiBss {
         let category = Category::ALL[function % CATEGORIES];
         let agreement = &mut self.agreements[index];
         let ppdu = &mut self.ppdus[function / CATEGORIES];
+        self.peers[station].fade(now);
         let selection = self.peers[station].rates[usize::from(up)].select(now);
         let (format, control) = (self.config.format, ControlRate::of(selection.rate));
         let is_protected = self.functions[function].protected.contains(&index);

@@ -39,6 +39,8 @@ pub struct WifiStreams {
     pub beacon: Stream,
     /// When it first roams.
     pub roam: Stream,
+    /// How its signal fades.
+    pub fading: Stream,
 }
 
 impl WifiStreams {
@@ -54,6 +56,7 @@ impl WifiStreams {
             queue: both("queue"),
             beacon: streams.stream_of(format_args!("beacon:{name}")),
             roam: streams.stream_of(format_args!("roam:{name}")),
+            fading: streams.stream_of(format_args!("fading:{name}")),
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::wifi::noise::NoiseErrors;
 use crate::wifi::phy::{PpduFormat, Rate};
 
 pub(super) const SUMMARY: &str = "The rate with the highest product of bit rate and survival of full packets at the station's \
-                                  `snr`, which it knows.";
+                                  signal, which it knows.";
 
 /// The size of a full MPDU.
 const FULL: Bytes = Bytes(1538);
@@ -31,6 +31,8 @@ impl Parameters for Ideal {
 /// The rate with the highest product of bit rate and survival.
 #[derive(Clone, Copy, Debug)]
 struct Best {
+    format: PpduFormat,
+    streams: u8,
     rate: Rate,
 }
 
@@ -41,11 +43,15 @@ impl Best {
             format.bit_rate(*rate).as_bps() as f64 * survival
         };
         let best = format.rates(streams).max_by(|a, b| goodput(a).total_cmp(&goodput(b)).then(b.cmp(a)));
-        Best { rate: best.expect("every format has MCS 0") }
+        Best { format, streams, rate: best.expect("every format has MCS 0") }
     }
 }
 
 impl RateControl for Best {
+    fn hear(&mut self, noise: &NoiseErrors) {
+        *self = Best::new(self.format, self.streams, Some(noise));
+    }
+
     fn select(&mut self, _now: Time) -> Selection {
         Selection::of(self.rate)
     }

@@ -41,6 +41,9 @@ pub trait RateControl: Send {
     /// The link begins at `now` instead of at the start of the run.
     fn associate(&mut self, _now: Time) {}
 
+    /// The signal has changed to one with these errors by noise, for a control that knows them.
+    fn hear(&mut self, _noise: &NoiseErrors) {}
+
     /// The rate of a PPDU that is sent at `now`.
     fn select(&mut self, now: Time) -> Selection;
 

@@ -28,7 +28,15 @@ pub(crate) fn ht20() -> WifiConfig {
 /// MCS 7 with one stream, without losses.
 pub(crate) fn mcs7() -> StationRadio {
     let rate = RateSelection::Fixed(FixedRate { mcs: 7, streams: 1 });
-    StationRadio { rate, streams: 1, snr: None, loss: MpduLoss::default(), power_save: None, roaming: None }
+    StationRadio {
+        rate,
+        streams: 1,
+        snr: None,
+        fading: None,
+        loss: MpduLoss::default(),
+        power_save: None,
+        roaming: None,
+    }
 }
 
 /// Stations with channels of one model.

@@ -3,5 +3,6 @@
 mod absences;
 mod harness;
 mod saturation;
+mod signal;
 mod timeline;
 mod worlds;

@@ -37,7 +37,7 @@ fn saturate(bench: &mut Bench, stations: u16, up: bool, seconds: u64) {
 }
 
 /// Payload of UDP that stations send or get, in Mb/s, over `seconds`. Their queues are never empty.
-fn goodput_mbps(bench: &mut Bench, stations: u16, up: bool, seconds: u64) -> Vec<f64> {
+pub(super) fn goodput_mbps(bench: &mut Bench, stations: u16, up: bool, seconds: u64) -> Vec<f64> {
     saturate(bench, stations, up, seconds);
     let mbps = |index| delivered(bench, index, up) as f64 * 1470.0 * 8.0 / (1e6 * seconds as f64);
     (0..stations).map(mbps).collect()

@@ -80,6 +80,50 @@ fn an_mpdu_that_is_given_up_releases_those_behind_it() {
     assert_eq!(bench.bss.held(), 0);
 }
 
+/// A receiver that is not told what is given up goes on without it after 100 ms, or when the sender's window has moved past it.
+#[test]
+fn a_receiver_goes_on_after_its_timeout() {
+    let reorder_timeout = Some(Duration::from_millis(100));
+    let config = WifiConfig { retry_limit: RetryLimit::at_most(1), reorder_timeout, ..ht20() };
+    for (packets, expected_us) in [(3, 100_000.0), (64, 100_000.0), (65, 0.0)] {
+        // The first MPDU is lost.
+        let mut bench = bench(config, &[false]);
+        for number in 0..packets {
+            bench.send(us(1000), Port::WIRED, packet(number, host(0), 1498));
+        }
+        bench.finish();
+        let found = bench.deliveries();
+        assert!(found.iter().map(|delivery| delivery.1).eq(1..packets), "{found:?}");
+        // 28 MPDUs to a PPDU: the second one ends 251 µs after the slot boundary at 1006.
+        let arrival = 1006.0 + 36.0 + 4.0 * (f64::from(8 * 2 * 1540 + 22) / 260.0).floor();
+        let waited = found[0].0 - arrival;
+        if expected_us > 0.0 {
+            assert!((waited - expected_us).abs() < 10.0, "{packets}: {waited}");
+        } else {
+            assert!(waited < 20_000.0, "{packets}: {waited}");
+        }
+        assert_eq!(bench.bss.held(), 0);
+    }
+}
+
+/// An MPDU that is repeated for longer than the time-out comes too late, and is dropped.
+#[test]
+fn an_mpdu_behind_the_timeout_is_dropped() {
+    let config = WifiConfig { reorder_timeout: Some(Duration::from_micros(300)), ..ht20() };
+    let mut bench = bench(config, &[false, true, false]);
+    for number in 1..=2 {
+        bench.send(us(1000), Port::WIRED, packet(number, host(0), 1498));
+    }
+    bench.finish();
+    let found: Vec<Did> = bench.log.iter().map(|(_, did)| *did).collect();
+    assert_eq!(found.iter().filter(|did| matches!(did, Did::Deliver(_, 2))).count(), 1, "{found:?}");
+    assert!(found.contains(&Did::Drop(1, DropReason::Corrupted)), "{found:?}");
+    assert!(found.contains(&Did::Signal(1, LinkOutcome::Delivered, 3)), "{found:?}");
+    let down = bench.bss.station(0).down.packets;
+    assert_eq!((down.delivered, down.corrupted, down.discarded), (1, 1, 0));
+    assert_eq!(bench.bss.held(), 0);
+}
+
 /// Air time bounds the A-MPDU before its bytes: 28 MPDUs of 1540 B at 65 Mb/s, with the window, 64, out of reach.
 #[test]
 fn an_aggregate_ends_with_the_longest_ppdu() {

@@ -6,8 +6,8 @@ use lasthop_base::{Bytes, Decibels, Duration, Probability, Stream, Streams};
 use lasthop_link::queue::{Management, Queue, QueueLimit};
 use lasthop_link::wifi::rate::{FixedRate, RateSelection};
 use lasthop_link::wifi::{
-    Category, Delivery, GuardInterval, Interference, MpduLoss, PowerSave, PpduFormat, Queued, Roaming,
-    Scheduler, Standard, StationRadio, Width, WifiConfig,
+    Category, Delivery, Fading, GuardInterval, Interference, MpduLoss, PowerSave, PpduFormat, Queued,
+    Roaming, Scheduler, Standard, StationRadio, Width, WifiConfig,
 };
 use lasthop_link::wlan::RetryLimit;
 use lasthop_proto::{Dscp, HostId, Packet, Port};
@@ -109,10 +109,19 @@ impl World {
             streams: 2,
             // At 22 dB, MCS 7 loses few, and the lower ones none.
             snr: one_of(random, &[None, Decibels::new(22.0)]),
+            fading: None,
             loss: MpduLoss { down: share(random), up: share(random) },
             power_save: power_save(&mut Streams::new(seed, 0).stream("power-save")),
             roaming,
         };
+        // Of their own streams, so that worlds without them stay as they are.
+        let own = |name| Streams::new(seed, 0).stream(name);
+        let fading = Fading { doppler_hz: 20.0, ..Fading::default() };
+        let radio =
+            StationRadio { fading: radio.snr.and(own("fading").bernoulli(0.3).then_some(fading)), ..radio };
+        let timeout_ms = one_of(&mut own("reorder"), &[0, 0, 1, 100]);
+        let reorder_timeout = (timeout_ms > 0).then(|| Duration::from_millis(timeout_ms));
+        let config = WifiConfig { reorder_timeout, ..config };
         let rare = Probability::new(0.1).unwrap();
         let above_mac = one_of(random, &[AboveMac::default(), AboveMac { down: rare, up: rare }]);
         let mean = one_of(random, &[30, 300, 3000]);
@@ -171,8 +180,8 @@ fn check(seed: u64) -> (u64, u64) {
         .iter()
         .any(|queue| matches!(queue, Queue::Managed(_)));
     assert!(us(0) + sum <= bench.woken, "world {seed}: {stats:?}");
-    // A station that roams wakes the medium and leaves it idle.
-    let wakes_idle = drops_late || world.radio.roaming.is_some();
+    // A station that roams wakes the medium and leaves it idle, and so does a receiver that goes on without an MPDU.
+    let wakes_idle = drops_late || world.radio.roaming.is_some() || world.config.reorder_timeout.is_some();
     assert!(wakes_idle || stats.ppdus == 0 || us(0) + sum == bench.woken, "world {seed}: {stats:?}");
 
     // Each attempt has an outcome, and each packet that was sent a first attempt.
