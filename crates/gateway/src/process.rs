@@ -24,6 +24,7 @@ use crate::log;
 use crate::notify::Manager;
 use crate::observe::{self, Shared};
 use crate::sandbox::Sandbox;
+use crate::setup;
 use crate::shaper::Shaped;
 use crate::tunnel::Board;
 
@@ -67,7 +68,7 @@ pub(crate) fn run(file: &Path, config: Config, is_observing: bool, replaces: boo
     let facts =
         json!({"file": file, "radio": config.radios(), "is_observing": is_observing, "replaces": replaces});
     let caveats = config.caveats().into_iter().filter(|_| !is_observing);
-    for caveat in caveats.chain(config.directory_caveats(file)) {
+    for caveat in caveats.chain(config.directory_caveats(file)).chain(setup::bridge_caveats(&config)) {
         log::event("caveat", json!({"caveat": caveat}));
     }
     // A confined process can make no socket that reaches services of this host.

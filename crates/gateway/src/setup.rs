@@ -13,6 +13,7 @@ use crate::agents;
 use crate::config::{Config, Tcp};
 use crate::counters::Counters;
 use crate::kernel::Marks;
+use crate::kernel::links;
 use crate::kernel::log::Log;
 use crate::kernel::netlink::Netlink;
 use crate::kernel::nftables::{self, Parameters, Rules};
@@ -113,6 +114,18 @@ pub(crate) fn diversions_of(config: &Config) -> String {
     let each = config.gateway.radio.iter().zip(&bumps).enumerate();
     each.map(|(number, (radio, bump))| Rules::diversion(number, radio, marks, (bump, 0), size).text())
         .collect()
+}
+
+/// The radios that are ports of bridges: the kernel then knows their packets by the bridge.
+pub(crate) fn bridge_caveats(config: &Config) -> Vec<String> {
+    let caveat = |radio: &String| {
+        let bridge = links::bridge_of(radio)?;
+        let remedy = format!("state \"{bridge}\", or take {radio} out of it");
+        Some(format!(
+            "gateway.radio: {radio} is a port of the bridge {bridge}, whose flows are not helped; {remedy}"
+        ))
+    };
+    config.gateway.radio.iter().filter_map(caveat).collect()
 }
 
 /// The routes of a file.

@@ -3,13 +3,14 @@
 use std::io;
 
 use nix::ifaddrs::getifaddrs;
-use nix::net::if_::InterfaceFlags;
+use nix::net::if_::{InterfaceFlags, if_indextoname};
 use nix::sys::socket::SockProtocol;
 
-use super::netlink::{ACK, Attributes, CREATE, EXCLUSIVE, Message, Netlink};
+use super::netlink::{ACK, Attributes, CREATE, EXCLUSIVE, Message, Netlink, attribute};
 
 const NEW_LINK: u16 = 16;
 const DELETE_LINK: u16 = 17;
+const GET_LINK: u16 = 18;
 const SET_LINK: u16 = 19;
 const NEW_ADDRESS: u16 = 20;
 
@@ -80,6 +81,27 @@ fn named(kind: u16, flags: u16, name: &str) -> Message {
 pub(crate) fn is_up(name: &str) -> io::Result<Option<bool>> {
     let found = getifaddrs()?.find(|each| each.interface_name == name);
     Ok(found.map(|each| each.flags.contains(InterfaceFlags::IFF_UP)))
+}
+
+/// The bridge of which an interface is a port, if it is one.
+pub(crate) fn bridge_of(name: &str) -> Option<String> {
+    const MASTER: u16 = 10;
+    const ABOUT: u16 = 18;
+    const KIND_OF_PORT: u16 = 4;
+    let mut bridge = None;
+    let request = named(GET_LINK, 0, name);
+    let listed = Netlink::open(SockProtocol::NetlinkRoute).and_then(|mut netlink| {
+        netlink.list(request, |body| {
+            let about = body.get(16..).unwrap_or_default();
+            let kind = attribute(about, ABOUT).and_then(|about| attribute(about, KIND_OF_PORT));
+            if kind == Some(b"bridge\0") {
+                let index = attribute(about, MASTER).and_then(|index| index.first_chunk());
+                bridge = index.map(|index| u32::from_ne_bytes(*index));
+            }
+        })
+    });
+    let name = if_indextoname(listed.ok().and(bridge)?).ok()?;
+    Some(name.to_string_lossy().into_owned())
 }
 
 /// Lets the kernel receive packets by an interface that come from hosts to which other routes lead.
