@@ -17,7 +17,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nix::sys::socket::SockProtocol;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, recvmsg, sendmsg, socket_with,
@@ -27,7 +26,7 @@ use serde_json::{Map, Value, json};
 use crate::config::Config;
 use crate::counters::Counters;
 use crate::gateway::{Command, Inheritance};
-use crate::kernel::netlink::Netlink;
+use crate::kernel::filter;
 use crate::kernel::nftables;
 use crate::log;
 use crate::observe::Shared;
@@ -200,8 +199,7 @@ impl Control {
         if self.config().tunnel.is_some() {
             return Some(self.counters.unhelped.get());
         }
-        let mut netlink = Netlink::open(SockProtocol::NetlinkNetFilter).ok()?;
-        nftables::counted(&mut netlink, nftables::UNHELPED).ok()
+        filter::counts().ok().map(|counts| counts.get(nftables::UNHELPED).copied().unwrap_or(0))
     }
 
     /// What `lasthop-gateway status --json` prints.

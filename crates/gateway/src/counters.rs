@@ -72,7 +72,7 @@ counters! {
         refused,
         /// Flows whose server did not answer in time, left alone.
         passed_by_silence,
-        /// Flows left alone since clients get no answer from this host, as if its firewall dropped them.
+        /// Flows left alone since a firewall of this host stops their clients, or clients get no answer from it.
         passed_by_firewall,
         /// Flows left alone since this process stood still; one whose client asked again counts twice.
         passed_by_stall,

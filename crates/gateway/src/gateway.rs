@@ -1,11 +1,14 @@
 //! The gateway: one thread that opens connections, and workers that carry their data.
 
+mod firewall;
 mod reload;
 mod succession;
+mod syn;
 mod upkeep;
 
+use std::collections::HashMap;
 use std::io;
-use std::net::UdpSocket;
+use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, mpsc};
@@ -21,8 +24,8 @@ use crate::agents::{Agents, Refusal};
 use crate::arms::Arms;
 use crate::config::Config;
 use crate::counters::Counters;
-use crate::doors::{Doors, REPEATS};
-use crate::flow::{self, Flow};
+use crate::doors::{Doors, Way};
+use crate::flow::Flow;
 use crate::kernel::Marks;
 use crate::kernel::heartbeat::{BY_GATEWAY, Heartbeat};
 use crate::kernel::netlink::Netlink;
@@ -41,6 +44,7 @@ use crate::shaper::{Shaped, Shaper};
 use crate::split::Split;
 use crate::split::worker::Worker;
 use crate::tunnel::{Board, Tunnel};
+use syn::Syn;
 use upkeep::Upkeep;
 
 /// What the kernel keeps for the gateway, and a successor takes over.
@@ -85,7 +89,11 @@ pub(crate) struct Gateway {
     rules: Netlink,
     seed: u32,
     queue: Queue,
+    /// For what is read from the queue.
+    buffer: Vec<u8>,
     listeners: Vec<Listener>,
+    /// The radios that have the kernel's numbers of interfaces, if any, as of the last second.
+    interfaces: HashMap<u32, Option<usize>>,
     openings: Openings,
     doors: Doors,
     workers: Vec<Worker>,
@@ -180,9 +188,11 @@ impl Gateway {
             rules,
             seed,
             queue,
+            buffer: vec![0; 1 << 16],
             listeners,
+            interfaces: HashMap::new(),
             openings,
-            doors: Doors::default(),
+            doors: Doors::new(firewall::has_firewall()),
             workers: Vec::new(),
             agents: None,
             tunnel: None,
@@ -244,7 +254,11 @@ impl Gateway {
         for listener in &self.listeners {
             socket::configure(&listener.socket, listener.is_ipv4, &listener.side.tcp(&self.config))?;
         }
-        self.count_observed();
+        if self.upkeep.has_rules() {
+            // If this process has stood still, it goes on from here.
+            self.beat()?;
+            self.count(Instant::now())?;
+        }
         let is_observed = self.observer.is_some();
         rules_of(&self.config, self.seed, is_observed, self.is_observing).install(&mut self.rules)?;
         self.count_anew();
@@ -258,7 +272,6 @@ impl Gateway {
             self.workers.push(Worker::start(number, buffer, Arc::clone(&self.counters))?);
         }
         let mut events: Vec<Event> = Vec::with_capacity(256);
-        let mut buffer = vec![0; 1 << 16];
         loop {
             let next = self.upkeep.next.min(self.heartbeat.next());
             let next = self.openings.next_deadline().map_or(next, |deadline| deadline.min(next));
@@ -275,13 +288,15 @@ impl Gateway {
             }
             for event in &events {
                 match event.data.u64() {
-                    QUEUE => self.read_queue(&mut buffer, now)?,
+                    QUEUE => {
+                        self.read_queue(now)?;
+                    }
                     COMMANDS => {
                         if let Some(end) = self.obey()? {
                             return Ok(end);
                         }
                     }
-                    number if number < OPENINGS => self.accept((number - LISTENERS) as usize),
+                    number if number < OPENINGS => self.accept((number - LISTENERS) as usize, now),
                     number => self.connected(number, now)?,
                 }
             }
@@ -289,56 +304,62 @@ impl Gateway {
                 self.give_up(opening)?;
             }
             self.counters.opening.set(self.openings.len() as u64);
-            self.look(now, manager);
+            self.look(now, manager)?;
         }
     }
 
-    /// Reads the SYNs that the kernel holds.
-    fn read_queue(&mut self, buffer: &mut [u8], now: Instant) -> io::Result<()> {
-        let mut held = Vec::new();
+    /// Reads SYNs that the kernel holds. Returns whether these were all.
+    fn read_queue(&mut self, now: Instant) -> io::Result<bool> {
+        let (mut held, mut more) = (Vec::new(), true);
         // No more at a time than would keep clients waiting whose servers have answered.
         for _ in 0..64 {
-            let more = self.queue.receive(buffer, |Held { id, mark, interface, bytes }| {
-                held.push((id, mark, interface, flow::Opening::parse(bytes)));
-            })?;
+            let each = |packet: Held<'_>| held.push((packet.id, packet.mark, Syn::of(&packet)));
+            more = self.queue.receive(&mut self.buffer, each)?;
             if !more {
                 break;
             }
         }
-        for (id, mark, interface, opening) in held {
-            let verdict = match opening {
+        self.upkeep.read(held.len() as u64);
+        for (id, mark, syn) in held {
+            let verdict = match syn {
                 // Its client may have asked again, and reached the server.
-                _ if self.heartbeat.pause(Instant::now()).is_some() => Some(Verdict::Pass(mark)),
-                Some(opening) => self.open(id, mark, interface, &opening, now),
+                _ if self.heartbeat.pause(Instant::now()).is_some() => {
+                    self.counters.passed_by_stall.one();
+                    Some(Verdict::Pass(mark))
+                }
+                Some(syn) => self.open(&syn, now),
                 None => Some(Verdict::Pass(mark)),
             };
             if let Some(verdict) = verdict {
                 self.queue.decide(id, verdict)?;
             }
         }
-        Ok(())
+        Ok(!more)
     }
 
-    /// Begins to open a flow. Returns what becomes of its SYN, if that is known at once.
-    fn open(
-        &mut self,
-        id: u32,
-        mark: u32,
-        interface: u32,
-        opening: &flow::Opening,
-        now: Instant,
-    ) -> Option<Verdict> {
+    /// Begins to open a flow. Returns what becomes of its SYN, if that is known at once and was not told already.
+    fn open(&mut self, syn: &Syn, now: Instant) -> Option<Verdict> {
+        let Syn { id, mark, interface, opening, .. } = syn;
+        let (id, mark) = (*id, *mark);
         let pass = Some(Verdict::Pass(mark));
-        let door = (self.side_of(interface), opening.flow.server.is_ipv4());
+        let side = self.side_of(*interface);
+        let door = (side, opening.flow.server.is_ipv4(), opening.flow.server.port());
         match self.openings.find(&opening.flow) {
             // One such SYN is held already.
             Some((_, Stage::Connecting { .. })) => return Some(Verdict::Drop),
-            Some((number, Stage::Answering)) => {
-                if self.openings.repeated(number) == REPEATS {
-                    self.note_unheard(door, now);
+            Some((number, Stage::Answering)) => match self.way(door, syn, now) {
+                Way::Open => {
+                    let repeats = self.openings.repeated(number);
+                    self.note_repeated(door, repeats, now);
+                    return Some(self.answer(mark));
                 }
-                return Some(Verdict::Pass(self.to_listener(mark)));
-            }
+                Way::Trial => return None,
+                Way::Closed => {
+                    self.openings.remove(number);
+                    self.counters.passed_by_firewall.one();
+                    return pass;
+                }
+            },
             None => self.counters.flows.one(),
         }
         let help = self.policy.help(opening);
@@ -370,7 +391,7 @@ impl Gateway {
                 return pass;
             }
             Help::Agents(scheme) => {
-                let mark = self.give_agents(opening, scheme, mark, interface, now);
+                let mark = self.give_agents(syn, scheme, now);
                 return Some(Verdict::Pass(mark));
             }
             Help::Split => {}
@@ -390,14 +411,18 @@ impl Gateway {
                 self.counters.passed_by_limit.one();
                 return pass;
             }
-            Ok(()) if !self.doors.admits(door, now) => {
+            Ok(()) => {}
+        }
+        match self.way(door, syn, now) {
+            Way::Open => {}
+            Way::Trial => return None,
+            Way::Closed => {
                 self.counters.passed_by_firewall.one();
                 return pass;
             }
-            Ok(()) => {}
         }
-        let tcp = door.0.other().tcp(&self.config);
-        match socket::connect(client, server, self.marks.to_server(), &tcp) {
+        let tcp = side.other().tcp(&self.config);
+        match socket::connect(client, server, opening.dscp, self.marks.to_server(), &tcp) {
             Ok(socket) => {
                 let number = self.openings.add(opening.flow, socket, id, mark, now);
                 let opening = self.openings.get(number)?;
@@ -423,16 +448,10 @@ impl Gateway {
     }
 
     /// Lets a flow have agents; returns the mark of the packet that opens it.
-    fn give_agents(
-        &self,
-        opening: &flow::Opening,
-        scheme: usize,
-        mark: u32,
-        interface: u32,
-        now: Instant,
-    ) -> u32 {
+    fn give_agents(&mut self, syn: &Syn, scheme: usize, now: Instant) -> u32 {
+        let &Syn { mark, interface, ref opening, .. } = syn;
         // Agents are before radios, and not before the tunnel.
-        let radio = self.config.radio_of(interface);
+        let radio = self.radio_of(interface);
         if radio.is_some_and(|radio| radio >= self.config.gateway.radio.len()) {
             self.counters.passed_by_rule.one();
             return mark;
@@ -452,14 +471,25 @@ impl Gateway {
         }
     }
 
+    /// The radio, by its place in the file, that has this number of an interface.
+    fn radio_of(&mut self, interface: u32) -> Option<usize> {
+        *self.interfaces.entry(interface).or_insert_with(|| self.config.radio_of(interface))
+    }
+
     /// The side from which a packet came.
-    fn side_of(&self, interface: u32) -> Side {
-        if self.config.radio_of(interface).is_some() { Side::Radio } else { Side::Wired }
+    fn side_of(&mut self, interface: u32) -> Side {
+        if self.radio_of(interface).is_some() { Side::Radio } else { Side::Wired }
     }
 
     /// The mark of a SYN that goes to the listener.
     fn to_listener(&self, mark: u32) -> u32 {
         mark & !self.marks.mask() | self.marks.local()
+    }
+
+    /// Lets the SYN with this mark come to the listener, which answers it.
+    fn answer(&mut self, mark: u32) -> Verdict {
+        self.upkeep.told(1);
+        Verdict::Pass(self.to_listener(mark))
     }
 
     /// A server has answered or refused.
@@ -471,7 +501,8 @@ impl Gateway {
             // Until the connection has a worker, its data wait in the socket.
             epoll::delete(&self.epoll, &opening.server)?;
             self.openings.answered(number, now);
-            return self.queue.decide(held, Verdict::Pass(self.to_listener(mark)));
+            let verdict = self.answer(mark);
+            return self.queue.decide(held, verdict);
         }
         self.counters.refused.one();
         self.openings.remove(number);
@@ -495,9 +526,9 @@ impl Gateway {
     }
 
     /// Accepts the clients that have completed the handshake.
-    fn accept(&mut self, index: usize) {
+    fn accept(&mut self, index: usize, now: Instant) {
         while let Some(listener) = self.listeners.get(index) {
-            let (client, address) = match listener.socket.accept() {
+            let (client, address) = match socket::accept(&listener.socket) {
                 Ok(accepted) => accepted,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) => match error.kind() {
@@ -508,21 +539,19 @@ impl Gateway {
                     }
                 },
             };
-            let flow = client.local_addr().map(|server| Flow { client: address, server });
+            let flow = rustix::net::getsockname(&client)
+                .and_then(SocketAddr::try_from)
+                .map(|server| Flow { client: address, server });
             let found = flow.ok().and_then(|flow| self.openings.find(&flow));
             // Without its other part, the connection is reset when it is dropped here.
             let Some((number, Stage::Answering)) = found else { continue };
-            let door = (listener.side, listener.is_ipv4);
             let Some(opening) = self.openings.remove(number) else { continue };
-            self.note_heard(door);
-            if client.set_nonblocking(true).is_err() {
-                self.counters.failures.one();
-                continue;
-            }
+            let door = (listener.side, listener.is_ipv4, opening.server_port());
+            self.note_heard(door, now);
             let Some(worker) = self.workers.iter().min_by_key(|worker| worker.load()) else { continue };
             self.counters.split.one();
             self.counters.open.one();
-            worker.give(Split { client: client.into(), server: opening.server });
+            worker.give(Split { client, server: opening.server });
         }
     }
 

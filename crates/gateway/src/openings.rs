@@ -5,7 +5,8 @@
 //!                         │ connect to the server, in the client's name
 //!                         ├─ it answers: the SYN goes to the listener, which answers the client ──> accept ──> worker
 //!                         ├─ it refuses, or cannot be reached: the SYN passes, so that the client gets that very answer
-//!                         └─ it is silent for too long: the SYN passes; so do others to that port of the server, for a minute
+//!                         └─ it is silent for too long: the SYN passes; so do others to that port of the server, for a minute,
+//!                            and the next server has less time, until one has answered
 //! ```
 
 use std::collections::{HashMap, VecDeque};
@@ -21,6 +22,10 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 /// How long a server's port that was silent is left alone, and how many of them are remembered.
 const SILENCE: Duration = Duration::from_secs(60);
 const SILENT_SERVERS: usize = 4096;
+
+/// The least time that a server has, unless the file states less. Where answers take another way than through this host, no
+/// server is heard, and each client waits as long.
+const LEAST: Duration = Duration::from_secs(1);
 
 /// A connection that is being opened.
 #[derive(Debug)]
@@ -51,6 +56,13 @@ pub(crate) enum Full {
     Silent,
 }
 
+impl Opening {
+    /// The port that its client has asked for.
+    pub(crate) fn server_port(&self) -> u16 {
+        self.flow.server.port()
+    }
+}
+
 /// All of them, by number and by flow. The numbers are those of events.
 #[derive(Debug)]
 pub(crate) struct Openings {
@@ -64,6 +76,8 @@ pub(crate) struct Openings {
     limit: usize,
     limit_per_client: u32,
     hold: Duration,
+    /// The servers that were silent since one has answered.
+    silences: u32,
 }
 
 impl Openings {
@@ -79,6 +93,7 @@ impl Openings {
             limit: limit as usize,
             limit_per_client,
             hold,
+            silences: 0,
         }
     }
 
@@ -111,7 +126,8 @@ impl Openings {
 
     /// Adds a flow whose SYN is held; returns its number.
     pub(crate) fn add(&mut self, flow: Flow, server: OwnedFd, held: u32, mark: u32, now: Instant) -> u64 {
-        let (number, deadline) = (self.next, now + self.hold);
+        let hold = (self.hold / (1 << self.silences.min(16))).max(LEAST.min(self.hold));
+        let (number, deadline) = (self.next, now + hold);
         self.next += 1;
         *self.per_client.entry(flow.client.ip()).or_default() += 1;
         self.numbers.insert(flow, number);
@@ -127,6 +143,7 @@ impl Openings {
 
     /// Notes that the server has answered.
     pub(crate) fn answered(&mut self, number: u64, now: Instant) {
+        self.silences = 0;
         if let Some(opening) = self.all.get_mut(&number) {
             opening.stage = Stage::Answering;
             opening.deadline = now + HANDSHAKE;
@@ -158,7 +175,7 @@ impl Openings {
     pub(crate) fn expire(&mut self, now: Instant) -> Option<Opening> {
         for stage in 0..self.deadlines.len() {
             while let Some((deadline, number)) = self.deadlines[stage].front().copied() {
-                // A file that was read again may have brought a shorter time: the order then is nearly that of time.
+                // A file that was read again, or silence, may have brought a shorter time: the order then is nearly that of time.
                 let is_current = self.all.get(&number).is_some_and(|opening| opening.deadline == deadline);
                 if is_current && deadline > now {
                     break;
@@ -169,12 +186,19 @@ impl Openings {
                 }
                 let opening = self.remove(number)?;
                 if stage == 0 {
+                    self.silences = self.silences.saturating_add(1);
                     self.remember_silence(opening.flow.server, now);
                 }
                 return Some(opening);
             }
         }
         None
+    }
+
+    /// The servers that have answered, of which the clients have no answer yet.
+    pub(crate) fn answering(&self) -> impl Iterator<Item = SocketAddr> {
+        let all = self.all.values().filter(|opening| opening.stage == Stage::Answering);
+        all.map(|opening| opening.flow.server)
     }
 
     /// Removes any one, if there is one.
@@ -278,6 +302,7 @@ mod tests {
             let (mut openings, mut now) = (Openings::new(16, limit, 5, hold), Instant::now());
             let mut known: BTreeMap<(u8, u8, u16), (u64, Stage, Instant)> = BTreeMap::new();
             let mut silent: BTreeMap<u8, Instant> = BTreeMap::new();
+            let mut silences = 0;
             for step in 0..600 {
                 now += Duration::from_millis(draw.below(if step % 100 == 99 { 70_000 } else { 300 }));
                 while let Some(Opening { flow, stage, .. }) = openings.expire(now) {
@@ -293,6 +318,7 @@ mod tests {
                         see("a client was given up");
                     } else {
                         silent.insert(key.1, now + SILENCE);
+                        silences += 1;
                         see("a server was given up");
                     }
                 }
@@ -328,13 +354,15 @@ mod tests {
                                 let held = step;
                                 let number = openings.add(asked, any_file(), held, 7, now);
                                 let stage = Stage::Connecting { held, mark: 7 };
+                                let hold = (0..silences).fold(hold, |hold, _| hold / 2).max(hold.min(LEAST));
                                 known.insert(key, (number, stage, now + hold));
-                                see("opened");
+                                see(if silences > 1 { "opened after silence" } else { "opened" });
                             }
                         }
                     }
                     (Some((number, Stage::Connecting { .. })), 0..=1) => {
                         openings.answered(number, now);
+                        silences = 0;
                         known.insert(key, (number, Stage::Answering, now + HANDSHAKE));
                         see("answered");
                     }
@@ -362,6 +390,7 @@ mod tests {
             "ended",
             "its server was silent",
             "opened",
+            "opened after silence",
             "the next ones have less time",
             "there were too many",
         ] {

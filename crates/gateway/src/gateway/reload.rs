@@ -4,6 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use super::Gateway;
+use super::firewall::has_firewall;
 use crate::arms::{self, Arms};
 use crate::config::Config;
 use crate::doors::Doors;
@@ -36,7 +37,7 @@ impl Gateway {
             return Err(error);
         }
         self.policy = Policy::new(&self.config);
-        self.doors = Doors::default();
+        self.doors = Doors::new(has_firewall());
         if let Some(observer) = &self.observer {
             observer.reload(&self.config);
         }

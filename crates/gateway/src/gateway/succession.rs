@@ -26,7 +26,7 @@ impl Gateway {
             for event in &events {
                 match event.data.u64() {
                     QUEUE | COMMANDS => {}
-                    number if number < OPENINGS => self.accept((number - LISTENERS) as usize),
+                    number if number < OPENINGS => self.accept((number - LISTENERS) as usize, Instant::now()),
                     number => self.connected(number, Instant::now())?,
                 }
             }

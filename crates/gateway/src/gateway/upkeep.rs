@@ -1,17 +1,15 @@
 //! What the gateway looks at each second, since others may have changed it, and its heartbeat.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
 
-use nix::sys::socket::SockProtocol;
 use serde_json::json;
 
 use super::Gateway;
-use crate::doors::Door;
-use crate::kernel::netlink::Netlink;
-use crate::kernel::nftables::{self, QUEUED, STALLED};
+use crate::kernel::filter;
+use crate::kernel::nftables::{ARRIVED, QUEUED, STALLED};
 use crate::kernel::queue::{Held, Verdict};
-use crate::kernel::statements::{Statement, text_of};
 use crate::log;
 use crate::notify::Manager;
 use crate::setup::routes_of;
@@ -26,28 +24,61 @@ pub(super) struct Upkeep {
     pub(super) next: Instant,
     /// Whether the routes cannot be made, which is told once.
     has_no_routes: bool,
-    /// The flows that the kernel had counted by this gateway's rules, once it has some.
-    counted: Option<u64>,
-    /// Those of them that have passed since this process stood still.
+    /// What the kernel has counted by this gateway's rules, once it has some.
+    counted: Option<Counted>,
+}
+
+/// SYNs since the rules were installed.
+#[derive(Debug, Default)]
+struct Counted {
+    /// Those that this process has read from the queue.
+    read: u64,
+    /// Those for the queue that were not held: it was full, or this process only observes.
+    passed: u64,
+    /// Those that have passed since this process stood still.
     stalled: u64,
+    /// Those that this process has let come to this host, and those of them that have not arrived.
+    told: u64,
+    missing: u64,
 }
 
 impl Upkeep {
     pub(super) fn new() -> Upkeep {
-        Upkeep { next: Instant::now() + LOOK, has_no_routes: false, counted: None, stalled: 0 }
+        Upkeep { next: Instant::now() + LOOK, has_no_routes: false, counted: None }
+    }
+
+    /// Whether the kernel has this gateway's rules.
+    pub(super) fn has_rules(&self) -> bool {
+        self.counted.is_some()
+    }
+
+    /// Notes that this process has read so many SYNs from the queue.
+    pub(super) fn read(&mut self, number: u64) {
+        if let Some(counted) = &mut self.counted {
+            counted.read += number;
+        }
+    }
+
+    /// Notes that this process has let so many SYNs come to this host.
+    pub(super) fn told(&mut self, number: u64) {
+        if let Some(counted) = &mut self.counted {
+            counted.told += number;
+        }
     }
 }
 
 impl Gateway {
     /// Looks, if it is time.
-    pub(super) fn look(&mut self, now: Instant, manager: &Manager) {
+    pub(super) fn look(&mut self, now: Instant, manager: &Manager) -> io::Result<()> {
         if now < self.upkeep.next {
-            return;
+            return Ok(());
         }
         self.upkeep.next = now + LOOK;
         manager.alive();
         self.keep_routes();
-        self.count_observed();
+        // Another may have a number, or the name of a radio.
+        self.interfaces.clear();
+        self.count(now)
     }
 
     /// Tells the kernel that this process works. If it has not for so long that the kernel holds no packets any more, those
@@ -55,7 +86,9 @@ impl Gateway {
     pub(super) fn beat(&mut self) -> io::Result<()> {
         let now = Instant::now();
         if let Some(pause) = self.heartbeat.pause(now) {
-            let passed = self.pass_held()? + self.count_stalled();
+            // Without an answer, they are counted later.
+            let stalled = filter::counts().map_or(0, |counts| self.count_stalled(&counts));
+            let passed = self.pass_held()? + stalled;
             self.counters.passed_by_stall.add(passed);
             let meaning = "it was stopped, or waited for a disk, a processor or a successor; new flows have passed meanwhile";
             log::event(
@@ -76,16 +109,15 @@ impl Gateway {
                 passed += 1;
             }
         }
+        self.upkeep.read(passed);
         Ok(passed)
     }
 
-    /// The flows that have passed by the kernel's rules since this process stood still, and were not counted before.
-    fn count_stalled(&mut self) -> u64 {
-        let netlink = Netlink::open(SockProtocol::NetlinkNetFilter);
-        let counted = netlink.and_then(|mut netlink| nftables::counted(&mut netlink, STALLED));
-        // Without an answer, they are counted later.
-        let counted = counted.unwrap_or(self.upkeep.stalled);
-        counted.saturating_sub(std::mem::replace(&mut self.upkeep.stalled, counted))
+    /// The flows that have passed by the kernel's rules since they do not hear this process, and were not counted before.
+    fn count_stalled(&mut self, counts: &BTreeMap<String, u64>) -> u64 {
+        let Some(before) = &mut self.upkeep.counted else { return 0 };
+        let stalled = counts.get(STALLED).copied().unwrap_or(0);
+        stalled.saturating_sub(std::mem::replace(&mut before.stalled, stalled))
     }
 
     /// Puts back the rules of routing, without which packets of split connections go on to the servers.
@@ -107,46 +139,33 @@ impl Gateway {
         log::event(name, facts);
     }
 
-    /// Takes over what the kernel has counted while observing, when it holds no packet and this process sees none.
-    pub(super) fn count_observed(&mut self) {
-        let Some(before) = self.upkeep.counted.filter(|_| self.is_observing) else { return };
-        let netlink = Netlink::open(SockProtocol::NetlinkNetFilter);
-        // Without an answer, it is counted later.
-        let Ok(counted) = netlink.and_then(|mut netlink| nftables::counted(&mut netlink, QUEUED)) else {
-            return;
-        };
-        self.upkeep.counted = Some(counted);
-        let more = counted.saturating_sub(before);
+    /// Takes over what the kernel has counted of flows that this process has not seen.
+    pub(super) fn count(&mut self, now: Instant) -> io::Result<()> {
+        // Without an answer, they are counted later.
+        let Ok(counts) = filter::counts() else { return Ok(()) };
+        let stalled = self.count_stalled(&counts);
+        self.counters.passed_by_stall.add(stalled);
+        let [queued, arrived] = [QUEUED, ARRIVED].map(|name| counts.get(name).copied().unwrap_or(0));
+        let Some(before) = &mut self.upkeep.counted else { return Ok(()) };
+        let missing = before.told.saturating_sub(arrived);
+        if missing > std::mem::replace(&mut before.missing, missing) {
+            self.doubt_doors();
+        }
+        // What was queued has come to this process, or never will.
+        if !self.read_queue(now)? {
+            return Ok(());
+        }
+        let Some(before) = &mut self.upkeep.counted else { return Ok(()) };
+        let passed = queued.saturating_sub(before.read).max(before.passed);
+        let more = passed - std::mem::replace(&mut before.passed, passed);
         self.counters.flows.add(more);
-        self.counters.observed.add(more);
+        let reason = if self.is_observing { &self.counters.observed } else { &self.counters.passed_by_limit };
+        reason.add(more);
+        Ok(())
     }
 
     /// Forgets what the kernel had counted by rules that were replaced.
     pub(super) fn count_anew(&mut self) {
-        (self.upkeep.counted, self.upkeep.stalled) = (Some(0), 0);
-    }
-
-    /// Notes that a client has asked again without an answer.
-    pub(super) fn note_unheard(&mut self, door: Door, now: Instant) {
-        if !self.doors.unheard(door, now) {
-            return;
-        }
-        let local = Statement::Marked { mask: self.marks.mask(), value: self.marks.local(), is_equal: true };
-        let accept = text_of(&[local, Statement::Accept]);
-        log::event(
-            "clients get no answer",
-            json!({
-                "cause": "servers have answered, and this host has not: its firewall drops packets to its own sockets",
-                "meaning": "flows go on without a split; one is tried every five minutes",
-                "remedy": format!("nft insert rule inet filter input '{accept}', with your table and chain"),
-            }),
-        );
-    }
-
-    /// Notes that a client had an answer.
-    pub(super) fn note_heard(&mut self, door: Door) {
-        if self.doors.heard(door) {
-            log::event("clients get answers again", json!({"meaning": "flows are split"}));
-        }
+        self.upkeep.counted = Some(Counted::default());
     }
 }

@@ -2,6 +2,7 @@
 //! transparent sockets.
 
 pub(crate) mod datagrams;
+pub(crate) mod filter;
 pub(crate) mod heartbeat;
 pub(crate) mod links;
 pub(crate) mod log;

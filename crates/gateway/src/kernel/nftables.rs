@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! prerouting, before conntrack                          prerouting, after it        output, before conntrack
-//! early: segments of client parts: local, untracked     late: SYNs marked local ──> tproxy
+//! early: segments of client parts: local, untracked     late: SYNs marked local ──> tproxy ──> input: counted
 //!        SYNs across the radio ──> select: share ──> queue     segments of server parts: local   client parts: untracked
 //! ```
 //!
@@ -27,11 +27,12 @@ use nix::sys::socket::SockProtocol;
 
 use super::Marks;
 use super::heartbeat::{BY_GATEWAY, BY_TUNNEL, TIMEOUT};
-use super::netlink::{ACK, APPEND, Attributes, CREATE, DUMP, Message, Netlink, attribute, attributes};
+use super::netlink::{ACK, APPEND, Attributes, CREATE, Message, Netlink};
 use super::statements::Statement::{
     Accept, Beat, Count, Divert, Drop, ForThisHost, FromInterface, Goto, Handshake, HashBelow, Icmp, Icmpv6,
     InSet, Ipv4, Ipv6, Leaving, Log, Marked, NoTrack, OfSocketMarked, OfTransparentSocket, Queue, SetMark,
-    Stalled, SymmetricHashBelow, Syn, Tcp, ToInterface, ToUdpPort, Tproxy, WholeIpv4Tcp, WholeIpv6Tcp,
+    Stalled, SymmetricHashBelow, Syn, Tcp, ToInterface, ToTcpPort, ToUdpPort, Tproxy, WholeIpv4Tcp,
+    WholeIpv6Tcp,
 };
 use super::statements::{Statement, expressions, text_of};
 
@@ -40,16 +41,15 @@ pub(crate) const TABLE: &str = "lasthop_gateway";
 const DIVERSION: &str = "lasthop_agents";
 
 /// Netfilter's numbers for rules of both versions of IP, and for those of interfaces.
-const INET: u8 = 1;
+pub(super) const INET: u8 = 1;
 const NETDEV: u8 = 5;
 
-const SUBSYSTEM: u8 = 10;
+pub(super) const SUBSYSTEM: u8 = 10;
 
 const NEW_TABLE: u8 = 0;
 const DELETE_TABLE: u8 = 2;
 const NEW_CHAIN: u8 = 3;
 const NEW_RULE: u8 = 6;
-const GET_RULE: u8 = 7;
 const NEW_SET: u8 = 9;
 const NEW_ELEMENT: u8 = 12;
 const DELETE_ELEMENT: u8 = 14;
@@ -80,6 +80,7 @@ struct Chain {
 #[derive(Clone, Copy, Debug)]
 enum Hook {
     Prerouting,
+    Input,
     Output,
     /// As `Output`; packets whose mark is changed have another route.
     Rerouting,
@@ -93,6 +94,7 @@ impl Hook {
     fn kernel(self) -> (u32, &'static str) {
         match self {
             Hook::Prerouting => (0, "prerouting"),
+            Hook::Input => (1, "input"),
             Hook::Output | Hook::Rerouting => (3, "output"),
             Hook::Postrouting => (4, "postrouting"),
             Hook::Ingress => (0, "ingress"),
@@ -157,10 +159,12 @@ pub(crate) struct Parameters<'a> {
 }
 
 /// The names of counted rules: of the share that is left alone, of the flows that ask for help, which wait in the queue
-/// unless the gateway only observes, and of those that pass since its process stands still.
+/// unless the gateway only observes, of those that pass since its process stands still, and of SYNs that firewalls let reach this
+/// host.
 pub(crate) const UNHELPED: &str = "unhelped";
 pub(crate) const QUEUED: &str = "queued";
 pub(crate) const STALLED: &str = "stalled";
+pub(crate) const ARRIVED: &str = "arrived";
 
 /// The prefixes by which the log names the arm of a flow that opens.
 pub(crate) const HELPED_SYN: &str = "helped";
@@ -239,6 +243,10 @@ impl Rules {
         let to_client = Marked { mask, value: marks.to_client(), is_equal: true };
         let chain =
             |name, hook, priority, rules| Chain { name, hook: Some((hook, priority)), device: None, rules };
+        let arrived = Rule { name: ARRIVED, statements: vec![Tcp, Syn(true), is_local(true), Count, Accept] };
+        // Strangers who address a listener itself.
+        let strange = |port| rule(vec![ToTcpPort(port), Syn(true), Drop]);
+        let arrivals = vec![arrived, strange(wired_port), strange(radio_port)];
         let mut heartbeats = vec![heartbeat(marks, Some(BY_GATEWAY), ALIVE)];
         let mut chains = vec![
             Chain { name: "select", hook: None, device: None, rules: select },
@@ -246,6 +254,8 @@ impl Rules {
             chain("untrack", Hook::Prerouting, -300, vec![rule(vec![is_local(true), NoTrack])]),
             chain("late", Hook::Prerouting, -150, late),
             chain("answers", Hook::Output, -300, vec![rule(vec![to_client, NoTrack])]),
+            // Behind all others of this host.
+            chain("arrived", Hook::Input, i32::MAX - 1, arrivals),
         ];
         if observed > 0 {
             let logged = |is_prompt, conditions| {
@@ -569,24 +579,4 @@ pub(crate) fn remove(owner: &mut Netlink) -> io::Result<()> {
 fn remove_table(owner: &mut Netlink, family: u8, table: &str) -> io::Result<()> {
     let delete = Message::netfilter(SUBSYSTEM, DELETE_TABLE, ACK, family, 0).text(1, table);
     owner.transact(vec![batch(BATCH_BEGIN), delete, batch(BATCH_END)]).map_err(|(_, error)| error)
-}
-
-/// The packets that the rules with this name have counted.
-pub(crate) fn counted(socket: &mut Netlink, name: &str) -> io::Result<u64> {
-    let mut total = 0;
-    let request = Message::netfilter(SUBSYSTEM, GET_RULE, DUMP, INET, 0).text(1, TABLE);
-    socket.list(request, |body| {
-        let rule = body.get(4..).unwrap_or_default();
-        if attribute(rule, 7) != Some(name.as_bytes()) {
-            return;
-        }
-        let list = attributes(attribute(rule, 4).unwrap_or_default());
-        let packets = list.filter_map(|(_, expression)| {
-            let is_counter = attribute(expression, 1)? == b"counter\0";
-            let data = attribute(expression, 2).filter(|_| is_counter)?;
-            attribute(data, 2)?.first_chunk().map(|bytes| u64::from_be_bytes(*bytes))
-        });
-        total += packets.sum::<u64>();
-    })?;
-    Ok(total)
 }

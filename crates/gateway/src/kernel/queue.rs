@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use nix::sys::socket::SockProtocol;
+use nix::sys::socket::{SockProtocol, setsockopt, sockopt};
 
 use super::netlink::{ACK, Message, Netlink, answers, attribute, number};
 
@@ -13,6 +13,12 @@ const CONFIGURE: u8 = 2;
 
 /// The bytes of a packet that are read: those of the headers.
 const COPIED: u32 = 256;
+
+/// The memory that the report of a packet takes at most, in bytes.
+const ROOM: usize = 2048;
+
+/// The memory that all of them may take.
+const LARGEST_ROOM: usize = 64 << 20;
 
 /// A packet that the kernel holds.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +63,9 @@ impl Queue {
         const FAIL_OPEN: u32 = 1;
         let mut netlink = Netlink::open(SockProtocol::NetlinkNetFilter)?;
         netlink.ignore_overflows()?;
+        // Room for the reports of all packets. The kernel takes twice the stated number.
+        let room = (limit as usize).saturating_mul(ROOM).min(LARGEST_ROOM);
+        setsockopt(&netlink, sockopt::RcvBufForce, &(room / 2))?;
         let configure = || Message::netfilter(SUBSYSTEM, CONFIGURE, ACK, 0, number);
         netlink.request(configure().put(1, &[BIND, 0, 0, 0])).map_err(|error| {
             let reason = match error.kind() {
@@ -88,15 +97,24 @@ impl Queue {
     /// Says what becomes of the packet `id`.
     pub(crate) fn decide(&mut self, id: u32, verdict: Verdict) -> io::Result<()> {
         let (code, mark) = match verdict {
-            Verdict::Drop => (0u32, None),
+            Verdict::Drop => (0, None),
             Verdict::Pass(mark) => (1, Some(mark)),
         };
-        let header = [code.to_be_bytes(), id.to_be_bytes()].concat();
-        let mut message = Message::netfilter(SUBSYSTEM, VERDICT, 0, 0, self.number).put(2, &header);
+        let mut message = self.verdict(code, id);
         if let Some(mark) = mark {
             message = message.put(3, &mark.to_be_bytes());
         }
         self.netlink.send(message)
+    }
+
+    /// Lets the packet `id` go on with this mark, and these bytes in place of its own.
+    pub(crate) fn replace(&mut self, id: u32, mark: u32, bytes: &[u8]) -> io::Result<()> {
+        self.netlink.send(self.verdict(1, id).put(3, &mark.to_be_bytes()).put(10, bytes))
+    }
+
+    fn verdict(&self, code: u32, id: u32) -> Message {
+        let header = [code.to_be_bytes(), id.to_be_bytes()].concat();
+        Message::netfilter(SUBSYSTEM, VERDICT, 0, 0, self.number).put(2, &header)
     }
 }
 

@@ -104,14 +104,34 @@ pub(crate) fn listener(is_ipv4: bool, port: u16, mark: u32, tcp: &Tcp) -> io::Re
     Ok(socket)
 }
 
-/// Begins a connection from `client`, the address of another host, to `server`. If the port is taken by an earlier
-/// connection that has just ended, another takes its place.
-pub(crate) fn connect(client: SocketAddr, server: SocketAddr, mark: u32, tcp: &Tcp) -> io::Result<OwnedFd> {
+/// Accepts a connection; returns its socket, and the address of the client.
+pub(crate) fn accept(listener: &impl AsFd) -> io::Result<(OwnedFd, SocketAddr)> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let (socket, address) = rustix::net::acceptfrom_with(listener, flags)?;
+    let address = address.ok_or(io::ErrorKind::NotConnected)?;
+    Ok((socket, SocketAddr::try_from(address)?))
+}
+
+/// Begins a connection from `client`, the address of another host, to `server`, whose packets have this DSCP. If the port is
+/// taken by an earlier connection that has just ended, another takes its place.
+pub(crate) fn connect(
+    client: SocketAddr,
+    server: SocketAddr,
+    dscp: u8,
+    mark: u32,
+    tcp: &Tcp,
+) -> io::Result<OwnedFd> {
     let attempt = |client: SocketAddr| {
         let socket = transparent(client.is_ipv4())?;
         sockopt::set_socket_reuseaddr(&socket, true)?;
         setsockopt(&socket, Mark, &mark)?;
         configure(&socket, client.is_ipv4(), tcp)?;
+        let tos = dscp << 2;
+        match client.is_ipv4() {
+            _ if dscp == 0 => {}
+            true => sockopt::set_ip_tos(&socket, tos)?,
+            false => sockopt::set_ipv6_tclass(&socket, tos.into())?,
+        }
         rustix::net::bind(&socket, &client)?;
         match rustix::net::connect(&socket, &server) {
             Err(rustix::io::Errno::INPROGRESS) | Ok(()) => Ok(socket),

@@ -10,6 +10,7 @@ const WORDS: u32 = 8;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Statement {
     Tcp,
+    ToTcpPort(u16),
     ToUdpPort(u16),
     Icmp,
     Icmpv6,
@@ -74,7 +75,8 @@ pub(crate) enum Statement {
 use Statement::{
     Accept, Beat, Count, Divert, Drop, ForThisHost, FromInterface, Goto, Handshake, HashBelow, Icmp, Icmpv6,
     InSet, Ipv4, Ipv6, Leaving, Log, Marked, NoTrack, OfSocketMarked, OfTransparentSocket, Queue, SetMark,
-    Stalled, SymmetricHashBelow, Syn, Tcp, ToInterface, ToUdpPort, Tproxy, WholeIpv4Tcp, WholeIpv6Tcp,
+    Stalled, SymmetricHashBelow, Syn, Tcp, ToInterface, ToTcpPort, ToUdpPort, Tproxy, WholeIpv4Tcp,
+    WholeIpv6Tcp,
 };
 
 /// The bytes of a packet that are logged: those of the headers.
@@ -89,6 +91,7 @@ impl Statement {
     fn text(&self) -> String {
         match self {
             Tcp => "meta l4proto tcp".to_owned(),
+            ToTcpPort(port) => format!("tcp dport {port}"),
             ToUdpPort(port) => format!("udp dport {port}"),
             Icmp => "meta l4proto icmp".to_owned(),
             Icmpv6 => "meta l4proto ipv6-icmp".to_owned(),
@@ -188,6 +191,10 @@ pub(super) fn expressions(statement: &Statement, by_iptables: bool) -> Vec<(&'st
         padded
     };
     let protocol = |number: u8| vec![meta(META_L4PROTO), compare(EQUAL, &[number])];
+    let to_port = |number: u8, port: u16| {
+        let place = [payload(REGISTER, TRANSPORT_HEADER, 2, 2), compare(EQUAL, &port.to_be_bytes())];
+        protocol(number).into_iter().chain(place).collect()
+    };
     let version = |number: u8| vec![meta(META_NFPROTO), compare(EQUAL, &[number])];
     let socket = |key: u32| ("socket", new().number(1, key).number(2, REGISTER));
     // Comparison is by bytes, the highest first.
@@ -201,11 +208,8 @@ pub(super) fn expressions(statement: &Statement, by_iptables: bool) -> Vec<(&'st
         |result: u32, flags: u32| ("fib", new().number(2, result).number(3, flags).number(1, REGISTER));
     match statement {
         Tcp => protocol(6),
-        ToUdpPort(port) => {
-            let mut all = protocol(17);
-            all.extend([payload(REGISTER, TRANSPORT_HEADER, 2, 2), compare(EQUAL, &port.to_be_bytes())]);
-            all
-        }
+        ToTcpPort(port) => to_port(6, *port),
+        ToUdpPort(port) => to_port(17, *port),
         Icmp => protocol(1),
         Icmpv6 => protocol(58),
         Syn(is_syn) => {

@@ -1,5 +1,6 @@
 //! What others do to the host of a gateway: firewalls, and the removal of what it has installed.
 
+use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::process::Command;
 use std::thread;
@@ -9,6 +10,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::hosts::{Network, PATIENCE, SERVER, address, connect, echo, ip, nft, talk};
+use super::succession::retransmitted_syns;
 
 /// The rules of routing of this host.
 fn rules() -> String {
@@ -46,42 +48,71 @@ table inet fw4 {
 }
 ";
 
+/// The firewall with what it does to packets from the radio for this host.
+fn firewall(verdict: &str) -> String {
+    let found = "chain input_wan { meta l4proto { icmp, ipv6-icmp } accept; drop; }";
+    assert!(FIREWALL.contains(found));
+    FIREWALL.replace(found, &found.replace("drop", verdict))
+}
+
+/// No client is refused, or waits for longer than until its second SYN.
 #[test]
-fn a_firewall_that_drops_the_clients_of_splits_is_noticed() {
-    let Some(network) = Network::of("hindrances::a_firewall_that_drops_the_clients_of_splits_is_noticed")
+fn a_firewall_that_stops_the_clients_of_splits_is_noticed() {
+    let Some(network) = Network::of("hindrances::a_firewall_that_stops_the_clients_of_splits_is_noticed")
     else {
         return;
     };
-    if !nft(FIREWALL) {
+    if !nft(&firewall("reject with tcp reset")) {
         return;
     }
     let mut gateway = network.start("unhelped = 0");
     let _servers = network.server.run(|| echo(SERVER, 7000));
-    // Three clients ask again without an answer; later ones have theirs from the server.
-    network.client.run(|| {
-        for _ in 0..3 {
-            thread::spawn(|| connect(SERVER[0], 7000));
-        }
-    });
-    gateway.expect("opening", 3);
-    network.client.run(|| {
-        let end = Instant::now() + PATIENCE;
-        let soon = Duration::from_millis(300);
-        while TcpStream::connect_timeout(&address(SERVER[0], 7000), soon).is_err() {
-            assert!(Instant::now() < end, "clients are cut off");
-        }
-    });
-    assert!(gateway.count("passed_by_firewall") > 0);
-    assert_eq!(gateway.count("split"), 0);
+    let asked_again = || network.client.run(retransmitted_syns);
+    for (number, verdict) in
+        ["reject with tcp reset", "reject with icmpx type admin-prohibited", "drop"].iter().enumerate()
+    {
+        nft(&firewall(verdict));
+        gateway.reload().expect("the same file");
+        let (passed, before) = (gateway.count("passed_by_firewall"), asked_again());
+        // The first is a trial.
+        network.client.run(move || [0; 3].map(|_| talk(SERVER[number % 2], 1000)));
+        assert_eq!(asked_again() - before, 1, "{verdict}");
+        assert_eq!(gateway.count("passed_by_firewall") - passed, 3, "{verdict}");
+    }
+    assert_eq!((gateway.count("split"), gateway.count("opening")), (0, 0));
     // As the log says, and the archive for OpenWrt does.
     nft(&FIREWALL.replacen("# chain-pre\n", include_str!("../../package/lasthop-gateway.nft"), 1));
     gateway.reload().expect("the same file");
-    network.client.run(|| talk(SERVER[0], 1000));
-    assert!(gateway.count("split") > 0);
+    network.client.run(|| [0; 3].map(|_| talk(SERVER[0], 1000)));
+    assert_eq!(gateway.count("split"), 3);
     kill(Pid::from_raw(gateway.child.id() as i32), Signal::SIGTERM).expect("it runs");
     let log = gateway.wait();
-    let expected = "nft insert rule inet filter input 'meta mark & 0x07000000 == 0x01000000 accept'";
+    let expected = "nft insert rule inet fw4 input 'meta mark & 0x07000000 == 0x01000000 accept'";
     assert!(log.contains("clients get no answer") && log.contains(expected), "{log}");
+}
+
+/// Its rules come while the gateway runs, and leave some ports alone.
+#[test]
+fn a_firewall_that_comes_later_is_noticed_by_port() {
+    let Some(network) = Network::of("hindrances::a_firewall_that_comes_later_is_noticed_by_port") else {
+        return;
+    };
+    let gateway = network.start("unhelped = 0");
+    let _servers = network.server.run(|| [echo(SERVER, 7000), echo(SERVER, 7001)]);
+    network.client.run(|| talk(SERVER[0], 1000));
+    if !nft(&firewall("tcp dport 7001 accept; reject with tcp reset")) {
+        return;
+    }
+    let end = Instant::now() + PATIENCE;
+    while gateway.count("passed_by_firewall") == 0 {
+        assert!(Instant::now() < end, "{:#}", gateway.status());
+        // Until the gateway looks, it is refused.
+        let _ = network.client.run(|| connect(SERVER[0], 7000));
+    }
+    network.client.run(|| talk(SERVER[0], 1000));
+    assert_eq!(gateway.count("split"), 1);
+    network.client.run(|| connect(SERVER[0], 7001).expect("a listener"));
+    gateway.expect("split", 2);
 }
 
 #[test]
@@ -102,6 +133,38 @@ fn a_rule_of_routing_that_is_removed_is_put_back() {
     let log = gateway.wait();
     assert_eq!(log.matches("routes were put back").count(), 1, "{log}");
     assert_ne!(rules(), installed, "it removes its own at its end");
+}
+
+#[test]
+fn a_radio_in_a_bridge_is_told() {
+    let Some(network) = Network::of("hindrances::a_radio_in_a_bridge_is_told") else {
+        return;
+    };
+    ip("link add br7 type bridge");
+    ip("link set radio0 master br7");
+    let gateway = network.start("unhelped = 0");
+    let (_, checked) = gateway.ask("check", &[]);
+    assert!(checked.contains("# Caveat: gateway.radio: radio0 is a port of the bridge br7,"), "{checked}");
+    ip("link set radio0 nomaster");
+    assert!(!gateway.ask("check", &[]).1.contains("bridge"));
+}
+
+/// The ports of the listeners are for clients whose servers have answered.
+#[test]
+fn strangers_do_not_reach_the_listeners() {
+    let Some(network) = Network::of("hindrances::strangers_do_not_reach_the_listeners") else { return };
+    let gateway = network.start("unhelped = 0");
+    for router in ["10.1.0.1", "fd01::1"] {
+        for port in [9331, 9332] {
+            let short = Duration::from_millis(100);
+            let attempt = move || TcpStream::connect_timeout(&address(router, port), short);
+            let error = network.client.run(attempt).expect_err("nobody listens");
+            assert_eq!(error.kind(), ErrorKind::TimedOut, "{router} {port}");
+        }
+    }
+    let _servers = network.server.run(|| echo(SERVER, 7000));
+    network.client.run(|| SERVER.map(|host| talk(host, 1000)));
+    assert_eq!(gateway.count("split"), 2);
 }
 
 /// Of a gateway with another control socket.

@@ -337,6 +337,49 @@ fn the_path_mtu_is_discovered() {
     }
 }
 
+/// Queues on the way to the server may prefer what its client has marked.
+#[test]
+fn the_server_gets_the_dscp_of_the_client() {
+    let Some(network) = Network::of("splits::the_server_gets_the_dscp_of_the_client") else { return };
+    const EXPECTED: &str = "
+table inet marked {
+    chain input { type filter hook input priority 0; jump others; }
+    chain others { tcp dport != 7000 return; ip dscp != af41 drop; ip6 dscp != af41 drop; }
+}
+";
+    const SET: &str = "
+table inet marks {
+    chain output { type filter hook output priority 0; jump marking; }
+    chain marking { ip dscp set af41; ip6 dscp set af41; }
+}
+";
+    if !network.server.run(|| nft(EXPECTED)) {
+        return;
+    }
+    let gateway = network.start("unhelped = 0");
+    let _peers = network.server.run(|| echo(SERVER, 7000));
+    network.client.run(|| nft(SET));
+    network.client.run(|| SERVER.map(|host| talk(host, 10_000)));
+    assert_eq!((gateway.count("split"), gateway.count("passed_by_silence")), (2, 0));
+}
+
+/// The kernel lets pass what the queue has no room for, which this process never sees.
+#[test]
+fn what_the_queue_has_no_room_for_is_counted() {
+    let Some(network) = Network::of("splits::what_the_queue_has_no_room_for_is_counted") else { return };
+    let gateway = network.start("opening = 1\nhold = \"20 s\"");
+    network.server.run(|| ip("route add blackhole 10.8.0.0/16"));
+    ip("route add 10.8.0.0/16 via 10.2.0.2");
+    let _peers = network.server.run(|| echo(SERVER, 7000));
+    network.client.run(|| {
+        let silent = TcpStream::connect_timeout(&address("10.8.0.1", 7000), Duration::from_millis(100));
+        assert!(silent.is_err());
+        talk(SERVER[0], 1000);
+    });
+    gateway.expect("passed_by_limit", 1);
+    assert_eq!(["flows", "split", "opening"].map(|counter| gateway.count(counter)), [2, 0, 1]);
+}
+
 /// Someone who scans, or floods with SYNs, takes no more than the limits say, and others are helped meanwhile.
 #[test]
 fn scans_and_floods_have_bounds() {

@@ -1,0 +1,109 @@
+//! What a firewall of this host does to the clients of splits.
+
+use std::time::Instant;
+
+use lasthop_wire::IpPacket;
+use serde_json::json;
+
+use super::Gateway;
+use super::syn::Syn;
+use crate::doors::{Door, REPEATS, Way};
+use crate::kernel::filter;
+use crate::kernel::nftables::ARRIVED;
+use crate::kernel::statements::{Statement, text_of};
+use crate::log;
+use crate::setup::Side;
+
+/// The place of the checksum in a TCP header.
+const CHECKSUM: usize = 16;
+
+/// Whether others filter what is for this host. Without an answer of the kernel, their doing is seen later.
+pub(super) fn has_firewall() -> bool {
+    filter::input_chains().is_ok_and(|chains| !chains.is_empty())
+}
+
+impl Gateway {
+    /// What becomes of a SYN at a door. If it is a trial, that is over when this returns.
+    pub(super) fn way(&mut self, door: Door, syn: &Syn, now: Instant) -> Way {
+        let way = self.doors.way(door, now);
+        if way != Way::Trial {
+            return way;
+        }
+        let (Some(before), Some(trial)) = (arrived(), with_wrong_checksum(&syn.packet)) else {
+            return Way::Open;
+        };
+        // The kernel carries it to its end before this returns.
+        if self.queue.replace(syn.id, self.to_listener(syn.mark), &trial).is_err() {
+            self.counters.failures.one();
+            return Way::Closed;
+        }
+        let has_arrived = arrived().is_none_or(|after| after > before);
+        self.upkeep.told(u64::from(has_arrived));
+        if self.doors.tried(door, has_arrived, now) {
+            log_closed(door, &self.remedies(), "drops or rejects what is for its own sockets");
+        }
+        Way::Trial
+    }
+
+    /// Notes that a client whose SYNs arrive has asked again; `repeats` times so far.
+    pub(super) fn note_repeated(&mut self, door: Door, repeats: u32, now: Instant) {
+        if repeats == REPEATS && self.doors.unheard(door, now) {
+            log_closed(door, &self.remedies(), "drops what leaves its own sockets, or the radio is down");
+        }
+    }
+
+    /// Notes that a client had an answer.
+    pub(super) fn note_heard(&mut self, door: Door, now: Instant) {
+        if self.doors.heard(door, now) {
+            log::event("clients get answers again", json!({"meaning": "flows are split"}));
+        }
+    }
+
+    /// Some SYN that was for this host has not arrived: looks which clients it may be from.
+    pub(super) fn doubt_doors(&mut self) {
+        for server in self.openings.answering() {
+            for side in Side::BOTH {
+                self.doors.doubt((side, server.is_ipv4(), server.port()));
+            }
+        }
+    }
+
+    /// The lines that open the firewall of this host.
+    fn remedies(&self) -> Vec<String> {
+        let (mask, value) = (self.marks.mask(), self.marks.local());
+        let accept = text_of(&[Statement::Marked { mask, value, is_equal: true }, Statement::Accept]);
+        let chains = filter::input_chains().unwrap_or_default();
+        match chains.is_empty() {
+            // Rules of the former iptables are not among them.
+            true => vec![format!("iptables -I INPUT -m mark --mark {value:#010x}/{mask:#010x} -j ACCEPT")],
+            false => chains.iter().map(|chain| format!("nft insert rule {chain} '{accept}'")).collect(),
+        }
+    }
+}
+
+/// The SYNs that have reached this host's sockets, if the kernel tells.
+fn arrived() -> Option<u64> {
+    filter::counts().ok()?.get(ARRIVED).copied()
+}
+
+/// A packet that no socket takes for its own, and that no firewall answers.
+fn with_wrong_checksum(packet: &[u8]) -> Option<Vec<u8>> {
+    let at = IpPacket::parse(packet).ok()?.header_len + CHECKSUM;
+    let mut packet = packet.to_vec();
+    *packet.get_mut(at)? ^= 1;
+    Some(packet)
+}
+
+fn log_closed((side, is_ipv4, port): Door, remedies: &[String], cause: &str) {
+    log::event(
+        "clients get no answer",
+        json!({
+            "from": if side == Side::Radio { "the radio" } else { "the wire" },
+            "version": if is_ipv4 { 4 } else { 6 },
+            "port": port,
+            "cause": format!("this host does not answer them: its firewall {cause}"),
+            "meaning": "flows go on without a split; one is tried every five minutes",
+            "remedy": remedies,
+        }),
+    );
+}
