@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use crate::document::Document;
 use crate::error::{Fault, ScenarioError};
 use crate::file::read_text;
+use crate::tree;
 
 /// A TOML file with the syntax of scenarios: quantities with units, and errors with cause, place and remedy.
 #[derive(Clone, Debug)]
@@ -58,5 +59,5 @@ impl TomlFile {
 /// # Panics
 /// If they are not a table of plain values.
 pub fn to_toml<T: Serialize>(settings: &T) -> String {
-    toml::to_string(settings).expect("settings are a table of plain values")
+    tree::to_toml(settings).to_string()
 }

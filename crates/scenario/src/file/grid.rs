@@ -9,7 +9,7 @@ use super::range::{self, Range};
 use crate::document::{Document, Draft, Origin, Source, Written};
 use crate::error::ScenarioError;
 use crate::schema::{Axis, Point, Scenario, Sweep, SweptPreset, text};
-use crate::tree::{Kind, Node, Table};
+use crate::tree::{self, Kind, Node, Table};
 
 /// Maximum number of points; more are probably a mistake.
 const MAX_POINTS: usize = 100_000;
@@ -194,7 +194,7 @@ impl Grid<'_> {
     fn point(&self, picks: &[usize]) -> Result<Point, ScenarioError> {
         let all: Vec<(usize, usize)> = picks.iter().copied().enumerate().collect();
         let scenario = self.scenario(&all).map_err(|error| self.blame(error, &all))?;
-        let table = toml::Table::try_from(&scenario).expect("a scenario is a table");
+        let table = tree::to_toml(&scenario);
         let parameter = |&(axis, _): &(usize, usize)| {
             let draft = &self.drafts[axis];
             match at_path(&table, &draft.path) {
@@ -245,7 +245,7 @@ impl Grid<'_> {
             let mut values = Vec::new();
             for (pick, written) in draft.values.iter().enumerate() {
                 let point = &points[pick * stride];
-                let table = toml::Table::try_from(&*point.scenario).expect("a scenario is a table");
+                let table = tree::to_toml(&*point.scenario);
                 let value = at_path(&table, &draft.path).expect("a point contains every axis");
                 if seen.insert(point.parameters[index].1.clone(), pick).is_some() {
                     let text = &point.parameters[index].1;

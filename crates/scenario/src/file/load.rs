@@ -335,7 +335,7 @@ impl Scenario {
 
     /// The value at a dotted path of keys, in the syntax of `--set`.
     pub fn text(&self, path: &str) -> Option<String> {
-        let table = Table::try_from(self).expect("a scenario is a table of plain values");
+        let table = tree::to_toml(self);
         grid::at_path(&table, path).map(text)
     }
 
@@ -366,7 +366,7 @@ impl Scenario {
     }
 
     fn tables_without_sweep(&self) -> Table {
-        let mut table = Table::try_from(self).expect("a scenario is a table of plain values");
+        let mut table = tree::to_toml(self);
         self.sweep.leave_to_profiles(&mut table);
         self.sweep.leave_to_presets(&mut table);
         table
@@ -393,8 +393,8 @@ impl Scenario {
         // The keys that they gave count.
         plain.forget_presets();
         let digests = plain.digests();
-        let mut table = Table::try_from(plain).expect("a scenario is a table of plain values");
-        let usual = Table::try_from(Schemes::default()).expect("parameters are plain values");
+        let mut table = tree::to_toml(&plain);
+        let usual = tree::to_toml(&Schemes::default());
         if let Some(Value::Table(schemes)) = table.get_mut("scheme") {
             schemes.retain(|name, parameters| usual.get(name) != Some(parameters));
         }

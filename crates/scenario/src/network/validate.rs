@@ -13,6 +13,7 @@ use super::Network;
 use crate::diagnostics::alternatives;
 use crate::error::{ErrorKind, Fault, Location, ScenarioError};
 use crate::schema::{LinkProtection, Radio, Scenario};
+use crate::tree;
 
 /// Keys of `[tcp]` in a scenario file.
 #[derive(Clone, Debug, Default)]
@@ -147,9 +148,7 @@ impl Scenario {
         let mut parameters = None;
         let mut stated = Vec::new();
         for (combination, scheme) in splitting {
-            let parameters = parameters.get_or_insert_with(|| {
-                Table::try_from(&self.scheme).expect("parameters of schemes are plain values")
-            });
+            let parameters = parameters.get_or_insert_with(|| tree::to_toml(&self.scheme));
             let wireless = parameters.get(scheme).and_then(|own| own.get("wireless")?.as_table());
             // A scheme may have counted the window itself.
             let keys = wireless.into_iter().flat_map(Table::keys).filter(|key| *key != "window_counts");

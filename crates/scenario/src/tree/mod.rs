@@ -5,4 +5,5 @@ mod to_value;
 mod value;
 
 pub(crate) use node::{Kind, Mark, Node, Problem, ReadError, Table, deserialize, table_of};
+pub(crate) use value::to_toml;
 pub use value::{Change, Value};

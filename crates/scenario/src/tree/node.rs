@@ -296,15 +296,19 @@ impl Node {
             Kind::Text(text) => visitor.visit_borrowed_str(text),
             Kind::List(items) => visitor.visit_seq(Items(items.iter())),
             Kind::Table(table) => visitor.visit_map(Entries { entries: table.iter(), value: None }),
-            Kind::Stated(number) => {
-                Err(de::Error::invalid_type(Unexpected::Other(&number.to_string()), &visitor))
-            }
-            Kind::Date(_) => Err(de::Error::invalid_type(Unexpected::Other("a date"), &visitor)),
-            Kind::TooLarge(number) => {
-                Err(de::Error::invalid_value(Unexpected::Other(number), &"a number within range"))
-            }
+            Kind::Stated(_) | Kind::Date(_) | Kind::TooLarge(_) => Err(self.not_plain(&visitor)),
         };
         presented.map_err(|error| error.or_at(&self.mark))
+    }
+
+    fn not_plain(&self, expected: &dyn Expected) -> ReadError {
+        match &self.kind {
+            Kind::Stated(number) => de::Error::invalid_type(Unexpected::Other(&number.to_string()), expected),
+            Kind::TooLarge(number) => {
+                de::Error::invalid_value(Unexpected::Other(number), &"a number within range")
+            }
+            other => de::Error::invalid_type(Unexpected::Other(other.what()), expected),
+        }
     }
 }
 

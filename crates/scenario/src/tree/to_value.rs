@@ -1,4 +1,4 @@
-//! The serializer of [`Value`]s, in which quantities are numbers.
+//! The serializer of [`Value`]s.
 
 use indexmap::IndexMap;
 use lasthop_base::{Amount, Number, number};
@@ -10,8 +10,13 @@ use serde::ser::{
 use super::node::ReadError;
 use super::value::Value;
 
-/// Serializes to a value; `None` is what a file does not state.
-pub(super) struct ToValue;
+/// Serializes to a value; `None` is what a file does not state. The serializer of all forms that a scenario is given in, so
+/// that there is one copy of the code of each type.
+#[derive(Clone, Copy)]
+pub(super) struct ToValue {
+    /// Quantities are texts with a unit, as in a file; numbers otherwise.
+    pub(super) readable: bool,
+}
 
 type Stated = Result<Option<Value>, ReadError>;
 
@@ -47,9 +52,8 @@ impl Serializer for ToValue {
     type SerializeStruct = Entries;
     type SerializeStructVariant = Entries;
 
-    /// So that quantities are numbers.
     fn is_human_readable(&self) -> bool {
-        false
+        self.readable
     }
 
     whole! {
@@ -122,15 +126,15 @@ impl Serializer for ToValue {
     }
 
     fn serialize_seq(self, _length: Option<usize>) -> Result<Items, ReadError> {
-        Ok(Items(Vec::new()))
+        Ok(Items { to: self, items: Vec::new() })
     }
 
     fn serialize_tuple(self, _length: usize) -> Result<Items, ReadError> {
-        Ok(Items(Vec::new()))
+        Ok(Items { to: self, items: Vec::new() })
     }
 
     fn serialize_tuple_struct(self, _name: &'static str, _length: usize) -> Result<Items, ReadError> {
-        Ok(Items(Vec::new()))
+        Ok(Items { to: self, items: Vec::new() })
     }
 
     fn serialize_tuple_variant(
@@ -144,11 +148,11 @@ impl Serializer for ToValue {
     }
 
     fn serialize_map(self, _length: Option<usize>) -> Result<Entries, ReadError> {
-        Ok(Entries::default())
+        Ok(Entries::new(self, None))
     }
 
     fn serialize_struct(self, _name: &'static str, _length: usize) -> Result<Entries, ReadError> {
-        Ok(Entries::default())
+        Ok(Entries::new(self, None))
     }
 
     fn serialize_struct_variant(
@@ -158,16 +162,19 @@ impl Serializer for ToValue {
         variant: &'static str,
         _length: usize,
     ) -> Result<Entries, ReadError> {
-        Ok(Entries { variant: Some(variant), ..Entries::default() })
+        Ok(Entries::new(self, Some(variant)))
     }
 }
 
 /// The items of a list.
-pub(super) struct Items(Vec<Value>);
+pub(super) struct Items {
+    to: ToValue,
+    items: Vec<Value>,
+}
 
 impl Items {
     fn push<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), ReadError> {
-        self.0.extend(value.serialize(ToValue)?);
+        self.items.extend(value.serialize(self.to)?);
         Ok(())
     }
 }
@@ -181,7 +188,7 @@ impl SerializeSeq for Items {
     }
 
     fn end(self) -> Stated {
-        Ok(Some(Value::List(self.0)))
+        Ok(Some(Value::List(self.items)))
     }
 }
 
@@ -212,19 +219,24 @@ impl SerializeTupleStruct for Items {
 }
 
 /// The entries of a table, which may be one of several.
-#[derive(Default)]
 pub(super) struct Entries {
+    to: ToValue,
     variant: Option<&'static str>,
     key: String,
     table: IndexMap<String, Value>,
 }
 
 impl Entries {
+    fn new(to: ToValue, variant: Option<&'static str>) -> Entries {
+        Entries { to, variant, key: String::new(), table: IndexMap::new() }
+    }
+
     fn insert<T: Serialize + ?Sized>(&mut self, key: &str, value: &T) -> Result<(), ReadError> {
-        if let Some(value) = value.serialize(ToValue)? {
-            self.table.insert(key.to_owned(), value);
-        }
-        Ok(())
+        value.serialize(self.to).map(|value| self.put(key, value))
+    }
+
+    fn put(&mut self, key: &str, value: Option<Value>) {
+        self.table.extend(value.map(|value| (key.to_owned(), value)));
     }
 }
 
@@ -233,7 +245,7 @@ impl SerializeMap for Entries {
     type Error = ReadError;
 
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), ReadError> {
-        match key.serialize(ToValue)? {
+        match key.serialize(self.to)? {
             Some(Value::Text(key)) => self.key = key,
             _ => return Err(unsupported("a key that is not text")),
         }

@@ -43,15 +43,21 @@ impl Value {
 
     /// What `value` serializes to, with quantities as numbers in the smallest unit that it can represent.
     pub(crate) fn of(value: &impl Serialize) -> Value {
-        value
-            .serialize(ToValue)
-            .expect("a scenario has plain values")
-            .unwrap_or(Value::Table(IndexMap::new()))
+        Value::serialized(value, false)
+    }
+
+    fn serialized(value: &impl Serialize, readable: bool) -> Value {
+        let value = value.serialize(ToValue { readable }).expect("a scenario has plain values");
+        value.unwrap_or(Value::Table(IndexMap::new()))
     }
 
     /// Deserializes it as a `T`.
     pub(crate) fn read<T: DeserializeOwned>(self) -> Result<T, ReadError> {
         T::deserialize(&Node::of(self, &mut || 0..0))
+    }
+
+    fn into_toml(self) -> toml::Value {
+        Kind::of(self, &mut || 0..0).to_toml()
     }
 
     /// The keys of a table; none of another value.
@@ -101,13 +107,21 @@ impl<V: Into<Value>> From<Vec<V>> for Value {
     }
 }
 
+/// What `value` serializes to in a file, a table.
+pub(crate) fn to_toml(value: &impl Serialize) -> toml::Table {
+    match Value::serialized(value, true).into_toml() {
+        toml::Value::Table(table) => table,
+        _ => toml::Table::new(),
+    }
+}
+
 /// In the syntax of `--set`: strings without quotes, all else as TOML.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Value::Text(text) => f.write_str(text),
             Value::Number(number) => number.fmt(f),
-            value => Kind::of(value.clone(), &mut || 0..0).to_toml().fmt(f),
+            value => value.clone().into_toml().fmt(f),
         }
     }
 }
