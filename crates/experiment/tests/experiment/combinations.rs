@@ -366,7 +366,25 @@ fn airmail_codes_units_while_there_are_losses() {
     assert!(coded > 1.1 * plain && coded > 1.3 * all, "{coded}, without {plain}, always {all}");
     let without = [bursts[0], "scheme.airmail.fec=true", "schemes=[\"airmail\"]"];
     let error = Scenario::parse(BIT_ERRORS, "test.toml", &without).expect_err("no code").to_string();
-    assert!(error.contains("needs a link with a code"), "{error}");
+    assert!(error.contains("needs a link with a code, and"), "{error}");
+}
+
+#[test]
+fn a_link_without_arq_and_code_is_told_of_both_at_once() {
+    let refusal = |overrides: &[&str]| {
+        let schemes = ["schemes=[\"selective-fec\"]"];
+        Scenario::parse(BIT_ERRORS, "test.toml", &[&schemes, overrides].concat())
+            .err()
+            .map(|error| error.to_string())
+    };
+    let (code, arq) = ("radio.fec=bch-255-131-18", "radio.arq.stop-and-wait={}");
+    let neither = refusal(&[]).expect("it has neither");
+    assert!(neither.contains("[radio.arq.stop-and-wait], and fec = \"bch-255-131-18\""), "{neither}");
+    assert!(refusal(&[code]).expect("it has no ARQ").contains("this one has no ARQ; add"));
+    assert!(
+        refusal(&[arq]).expect("it has no code").contains("needs a link with a code, and this one has none")
+    );
+    assert_eq!(refusal(&[code, arq]), None);
 }
 
 #[test]

@@ -379,17 +379,18 @@ impl Network {
 
     /// The schemes of a combination that act only by reactions, as [`Combination::reacting`]. None for applications whose
     /// TCP connections are split: what reactions at base stations did for them is not counted. Where no connection uses TCP, all
-    /// schemes that read TCP; where none uses QUIC, those that need it.
+    /// schemes that read TCP; where none uses QUIC, those that need it. A code for marks that nobody sets, whatever is used.
     pub fn reacting(&self, combination: &Combination<'_>) -> Vec<(&'static str, &'static str)> {
-        if self.flows.iter().any(Flow::is_connection) && !self.flows.iter().any(Flow::is_tcp) {
-            let reading = combination.schemes().filter(|scheme| scheme.reads_tcp());
-            return reading.map(|scheme| (scheme.name(), UNREADABLE)).collect();
-        }
+        let has_tcp = self.flows.iter().any(Flow::is_tcp) || !self.flows.iter().any(Flow::is_connection);
         let has_quic = self.flows.iter().any(|flow| flow.stack.is_some());
-        let needing = combination.schemes().filter(|scheme| scheme.needs_quic() && !has_quic);
-        let mut found: Vec<_> = needing.map(|scheme| (scheme.name(), NO_QUIC)).collect();
+        let idle = combination.schemes().filter(|scheme| match has_tcp {
+            true => scheme.needs_quic() && !has_quic,
+            false => scheme.reads_tcp(),
+        });
+        let reason = if has_tcp { NO_QUIC } else { UNREADABLE };
+        let mut found: Vec<_> = idle.map(|scheme| (scheme.name(), reason)).collect();
         let is_split = |flow: &Flow| flow.is_tcp() && matches!(flow.workload, Workload::Application(_));
-        if combination.splitter().is_none() || !self.flows.iter().any(is_split) {
+        if has_tcp && (combination.splitter().is_none() || !self.flows.iter().any(is_split)) {
             found.extend(combination.reacting(self.settings()));
         }
         let marks = |flow: &Flow, mark| matches!(&flow.workload, Workload::Traffic { config, .. } if config.dscp == mark);

@@ -53,6 +53,12 @@ impl Scenario {
 
     fn lacks_arq(&self, combination: &Combination<'_>, network: &Network) -> Option<String> {
         network.radios().any(|radio| radio.arq == arq::Config::None).then(|| {
+            let lacks_code = combination.needs().any(|need| need == Need::Code);
+            if let Some(lack) = network.lacks_codes().filter(|_| lacks_code) {
+                let both = "needs a link with a code that recovers its own losses, and this one has neither code nor ARQ; add \
+                            a table [radio.arq.stop-and-wait], and fec = \"bch-255-131-18\" to [radio], or leave the scheme out";
+                return String::from(if network.crosses_bss() { lack } else { both });
+            }
             // The scheme registered last, since it is the most general one.
             let supplier = self.scheme.suppliers_of_arq().last();
             let both = supplier.map(|supplier| format!("{} + {supplier}", combination.name()));

@@ -61,6 +61,22 @@ fn a_scheme_for_quic_says_that_it_does_nothing_for_tcp() {
     );
 }
 
+/// Where no connection uses TCP, a code for marks that nobody sets says so too.
+#[test]
+fn a_code_for_marks_says_that_quic_sets_none() {
+    let code = ["sender=quinn-cubic", "limit=1 s", "radio.fec=bch-255-131-18", "radio.arq.stop-and-wait={}"];
+    let names = |overrides: &[&str]| {
+        let scenario = read(&[&code, overrides].concat());
+        let scenario =
+            scenario.with_schemes(vec![String::from("selective-fec")], []).expect("it is supported");
+        let run = run(&scenario, "selective-fec", 0, Observe::default());
+        run.without_effect.iter().map(|each| (each.0, each.1.contains("marks"))).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&["scheme.selective-fec.protect=marked"]), [("selective-fec", true)]);
+    assert_eq!(names(&["scheme.selective-fec.protect=selective"]), [("selective-fec", false)]);
+    assert!(names(&["scheme.selective-fec.protect=repeated-units"]).is_empty());
+}
+
 /// Beside QUIC, a scheme still helps TCP.
 #[test]
 fn a_scheme_for_tcp_has_effect_beside_quic() {
