@@ -12,8 +12,10 @@ import pytest
 from lasthop.core.statistics import Sample
 from lasthop.papers import paper
 from lasthop.papers.evidence import At, Evidence, Sweep
-from lasthop.papers.paper import Claim, Judgement, Settings
+from lasthop.papers.lhack.network import BER, bit_error_rate
+from lasthop.papers.paper import Claim, Judgement, Paper, Settings
 from lasthop.papers.runner import Selection, run_paper
+from lasthop.papers.selective_fec.claims import SMALL
 from lasthop.papers.snoop.network import FAST_RETRANSMISSIONS, SYSTEM
 from lasthop.papers.splitting.network import SPLIT
 from lasthop.papers.verdicts import AGREES, DIFFERS
@@ -24,7 +26,8 @@ class Mutation:
     """What takes a mechanism away: another scheme, point or experiment in its place.
 
     Where a claim compares two sides they are exchanged: with one side in place of both it would compare a
-    sample with itself, of which nothing can be told. `overrides` and `runs`, if not 0, are for experiments.
+    sample with itself, of which nothing can be told. `without` has settings that take the mechanism away, by
+    experiment, with which they run again. `overrides` and `runs`, if not 0, are for experiments.
     `cheap` runs in every test run, whatever its paper.
     """
 
@@ -34,6 +37,7 @@ class Mutation:
     schemes: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, str] = field(default_factory=dict)
     experiments: Mapping[str, str] = field(default_factory=dict)
+    without: Mapping[str, Settings] = field(default_factory=dict)
     overrides: Settings = field(default_factory=dict)
     runs: int = 0
     cheap: bool = False
@@ -42,6 +46,10 @@ class Mutation:
 def _exchange(one: str, other: str) -> dict[str, str]:
     return {one: other, other: one}
 
+
+_CHANNEL = "sweep.radio.channel.rayleigh-gilbert"
+_SMALL_MARGINS = {f"{_CHANNEL}.fading_margin": SMALL, f"{_CHANNEL}.doppler": (0.1,)}
+_LOSSIEST = {f"sweep.{BER}": (bit_error_rate(75),)}
 
 _BUFFERS = {
     name: {f"lan-{one}-{name}": f"lan-{other}-{name}" for one, other in ((8, 32), (32, 8))}
@@ -60,6 +68,20 @@ MUTATIONS = (
         "comparison",
         "rxmt-buffer",
         experiments=_BUFFERS["e2e-eln"] | _BUFFERS["e2e-eln-rxmt"],
+    ),
+    *(
+        Mutation(mechanism, "comparison", claim, without={experiment: settings})
+        for mechanism, claim, experiment, settings in (
+            (
+                "SMART at the base station",
+                "wan-32-ll-smart",
+                "wan-32-ll-smart",
+                {"scheme.snoop.selective": False},
+            ),
+            ("partial ACKs", "newreno-buffer", "lan-32-e2e-newreno", {"tcp.flavour": "reno"}),
+            ("a marked first duplicate", "rxmt-buffer", "lan-8-e2e-eln-rxmt", {"scheme.eln.early": False}),
+            ("ELN that tells one loss", "wan-32-e2e-eln", "wan-32-e2e-eln", {"scheme.eln.memory": "all"}),
+        )
     ),
     *(
         Mutation(mechanism, "comparison", claim, experiments=_exchange(*names), runs=8)
@@ -120,6 +142,31 @@ MUTATIONS = (
     Mutation("last-hop acknowledgements", "lhack", "reduced", _exchange("lhack", "basic")),
     Mutation("losses told from hand-offs", "lhack", "handoff", _exchange("lhack", "basic"), runs=16),
     Mutation("a cut for congestion alone", "lhack", "halved", _exchange("lhack", "basic"), runs=40),
+    Mutation("a window that lhacks extend", "lhack", "maintains", _exchange("lhack", "basic"), runs=40),
+    Mutation("a window after timeouts", "lhack", "threshold-kept", _exchange("lhack", "basic"), runs=40),
+    Mutation(
+        "lhacks of two routers",
+        "lhack",
+        "several-routers",
+        without={"several-routers": {"scheme.lhack.last_hop": False}},
+        overrides=_LOSSIEST,
+        runs=16,
+    ),
+    Mutation(
+        "acknowledgements of the first hop",
+        "lhack",
+        "both-mobile",
+        without={"both-mobile": {"scheme.lhack.first_hop": False}},
+        overrides=_LOSSIEST,
+        runs=16,
+    ),
+    Mutation(
+        "the code on both ends",
+        "selective-fec",
+        "prevents-timeouts",
+        without={"": {"scheme.selective-fec.segments": 0}},
+        overrides=_SMALL_MARGINS,
+    ),
     Mutation("the code, as fades deepen", "selective-fec", "insensitive", values={"selective": "none"}),
     Mutation("no code on the others", "selective-fec", "trade-off", values={"selective": "all"}),
     Mutation("a code at all", "selective-fec", "trade-off", values={"selective": "none"}),
@@ -172,6 +219,16 @@ MUTATIONS = (
         overrides={"limit": 20.0},
         cheap=True,
     ),
+    Mutation(
+        "a shorter connection",
+        "vstcp",
+        "split-is-faster",
+        _exchange("basic", "i-tcp"),
+        overrides={"limit": 300.0},
+        runs=10,
+    ),
+    Mutation("sizes beside no window", "vstcp", "on-off", _exchange("metp", "vs-tcp")),
+    Mutation("a largest size", "vstcp", "larger-maximum", values=_exchange("512 B", "1536 B")),
     Mutation("a wanted loss rate", "vstcp", "wanted-loss-overheads", values=_exchange("0.0", "1.0")),
     Mutation("a low smallest size", "vstcp", "too-high-minimum", values=_exchange("512 B", "128 B"), runs=10),
     Mutation("a smaller cut, and the window after it", "wenp", "quarter", _exchange("wenp", "basic")),
@@ -268,9 +325,28 @@ def judgements(
     selection = Selection(small, small.choose({}), False, (), [claim for pair in pairs for claim in pair])  # type: ignore[misc]
     judged = [judgement for _, judgement in run_paper(selection, None).judgements]
     return {
-        each.mechanism: (whole, broken)
+        each.mechanism: (whole, judgement_without(small, each) if each.without else broken)
         for each, whole, broken in zip(mutations, judged[::2], judged[1::2], strict=True)
     }
+
+
+def judgement_without(whole: Paper, mutation: Mutation) -> Judgement:
+    """Judge a claim by experiments with other settings."""
+    changed = [
+        replace(
+            each,
+            overrides={
+                **each.overrides,
+                **mutation.without.get("", {}),
+                **mutation.without.get(each.name, {}),
+            },
+        )
+        for each in whole.experiments
+    ]
+    broken = replace(whole, experiments=changed)
+    claims = [each for each in whole.claims if each.id == mutation.claim]
+    [(_, judgement)] = run_paper(Selection(broken, broken.choose({}), False, (), claims), None).judgements
+    return judgement
 
 
 @pytest.mark.parametrize(

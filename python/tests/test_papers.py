@@ -291,7 +291,7 @@ def test_margins_without_a_source_in_the_paper_are_called_ours(outcome: Outcome)
         | {f"bursts-{packets}-{PROTOCOLS[name].id}" for name in TABLE_5 for packets in BURSTS}
         | {f"figure-12-{PROTOCOLS[name].id}" for name in FIGURE_12},
         "ebsn": {"quench", "local-basic", "ebsn-any-clock"},
-        "lhack": {"each-corruption", "slow-start", "halved"},
+        "lhack": {"each-corruption", "slow-start", "halved", "threshold-kept"},
         "selective-fec": {"insensitive"},
         "snoop": {"no-progress"} | {f"{name}-{rate.lower()}" for name in SENDERS for rate in RATES},
         "splitting": {each.id for each in paper("splitting").claims}

@@ -75,7 +75,8 @@ READINGS = (
             Choice(
                 "standard",
                 "by at most a segment per round trip: in figure 4 the window of LL grows by 3.3 to 5.6 kB/s, "
-                "by the smoothing of the curve, ours by 4.0 kB/s, and with net3 it would be 9.7 kB/s",
+                "by the smoothing of the curve, ours by 4.0 kB/s, and by 5.0 with net3, which the figure "
+                "does not tell apart",
             ),
             Choice(
                 "net3",

@@ -2,7 +2,7 @@
 
 from lasthop.papers.ebsn.claims import CLAIMS
 from lasthop.papers.ebsn.figures import BEYOND, CLOCKS, FIGURES, NOISE, THROUGHPUT
-from lasthop.papers.ebsn.findings import BETWEEN, KNOWN, RIVALS, TIMEOUTS
+from lasthop.papers.ebsn.findings import BETWEEN, KNOWN, OPTIMAL, RIVALS, TIMEOUTS
 from lasthop.papers.ebsn.readings import READINGS
 from lasthop.papers.paper import Campaign, Experiment, Paper, Settings
 from lasthop.study import Target
@@ -117,6 +117,19 @@ PAPER = Paper(
         ),
         _clock("wide", {"sweep.tcp.packet_size": ["576 B"]}, ("1 s", "4 s"), 100, 300),
         _clock("local", {}, ("400 ms", "1.6 s"), 20, 1500),
+        Experiment(
+            "whole-packets",
+            {"bad": _BAD, "size": "tcp.packet_size"},
+            quick=200,
+            full=_campaign(least=800, transfer=100e3),
+            scenario="wide",
+            overrides={
+                "schemes": ["basic"],
+                "radio.mtu": "none",
+                "sweep.tcp.packet_size": [*OPTIMAL.values(), "1536 B"],
+                f"sweep.{_BAD}": [*OPTIMAL],
+            },
+        ),
         _lossier("bad", _BAD, {f"sweep.{_BAD}": BEYOND}),
         _lossier(
             "ber",

@@ -37,6 +37,7 @@ from lasthop.papers.ebsn.findings import (
     clock_prevented,
     coarse,
     finer_clock,
+    fragmentation,
     large_difference,
     limit_binds,
     local_gain,
@@ -53,15 +54,7 @@ from lasthop.papers.ebsn.findings import (
     small_round_trips,
 )
 from lasthop.papers.paper import Claim
-from lasthop.papers.verdicts import (
-    CLOSE,
-    GREATLY,
-    VERY_CLOSE,
-    about_gain,
-    above,
-    clearly_above,
-    doubles,
-)
+from lasthop.papers.verdicts import CLOSE, GREATLY, VERY_CLOSE, about_gain, above, clearly_above, doubles
 
 _UP = "no notice is sent while the mobile host keeps retransmitting an acknowledgement"
 _BASIC_512 = ("basic", {"bad": "1 s", "size": "512 B"})
@@ -357,6 +350,17 @@ CLAIMS: tuple[Claim, ...] = (
             "lost; with the reading window=nearest it holds three, and the throughput decreases"
         ),
         evaluate=beyond_best,
+    ),
+    CustomClaim(
+        id="fragmentation",
+        section="5.1",
+        statement="basic: fragmentation is one of the main reasons why larger packets are worse",
+        printed="-",
+        experiment="whole-packets",
+        fails_if="without it 1536 B are over four fifths as far behind 512 B (bad 1 s) or 384 B (3 s)",
+        why="a packet is as long on the air in one piece, and as lost when a part of it is",
+        further=("wide",),
+        evaluate=fragmentation,
     ),
     CustomClaim(
         id="large-difference",

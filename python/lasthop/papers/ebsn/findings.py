@@ -239,6 +239,22 @@ def beyond_best(evidence: Evidence) -> Finding:
     )
 
 
+def fragmentation(evidence: Evidence) -> Finding:
+    """Compare the cost of large packets with that on a link without fragments."""
+    criteria, texts = [], []
+    for bad, optimal in OPTIMAL.items():
+        places = [("basic", {"bad": bad, "size": size}) for size in ("1536 B", optimal)]
+        with_them, without = (
+            evidence.sweep(name).ratio(THROUGHPUT, *places) for name in ("wide", "whole-packets")
+        )
+        # A decrease is negative, and a fifth of it is what counts as much.
+        spared = difference(without, Measured((1 - GREATLY) * with_them.values + GREATLY))
+        region = above(0.0, 'at least a fifth of the decrease, as for "much", is spared without fragments')
+        criteria.append(Criterion(spared, region, f"bad {bad}"))
+        texts.append(f"{as_gain(with_them.at())} with and {as_gain(without.at())} without, bad {bad}")
+    return Finding(criteria, f"1536 B beside the optimal size: {'; '.join(texts)}")
+
+
 def large_difference(evidence: Evidence) -> Finding:
     """Compare basic TCP with the theoretical maximum at the printed optima."""
     sweep = evidence.sweep("wide")

@@ -16,6 +16,7 @@ from lasthop.papers.lhack.findings import (
     each_corruption,
     halved,
     lost_dacks,
+    maintains,
     misprint,
     near_7,
     never_20,
@@ -31,6 +32,7 @@ from lasthop.papers.lhack.findings import (
     smaller_product,
     stationary_host,
     third_traffic,
+    threshold_kept,
     variant,
 )
 from lasthop.papers.lhack.network import (
@@ -157,12 +159,33 @@ CLAIMS: tuple[Claim, ...] = (
         evaluate=not_cut,
     ),
     CustomClaim(
+        id="maintains",
+        section="4",
+        statement="with lhacks the source maintains its throughput as it retransmits a corrupted message",
+        printed="-",
+        experiment="window-150",
+        fails_if="in the round trip after a fast retransmit it sends over a tenth more or less than before",
+        evaluate=maintains,
+    ),
+    CustomClaim(
+        id="threshold-kept",
+        section="4",
+        statement="after a timeout for a corrupted message slow start goes to the window before the timeout",
+        printed="the window",
+        experiment="window-150",
+        fails_if="the threshold is nearer to half of that window",
+        evaluate=threshold_kept,
+    ),
+    CustomClaim(
         id="halved",
         section=_SECTION,
         statement="figure 4, with lhacks: at an overflow of the buffer the window is reduced by half",
         printed="by half",
         experiment="window-150",
-        fails_if="over a tenth of the cuts leave other than 45 % to 56 % of it, or are for another loss",
+        fails_if=(
+            "over a tenth of the cuts leave other than 45 % to 56 % of it or are for another loss, or half "
+            "of the runs have none"
+        ),
         evaluate=halved,
     ),
     CustomClaim(

@@ -32,7 +32,8 @@ READINGS = (
     ),
     Reading(
         "feedback",
-        "What is the delay of a negative acknowledgement?",
+        "What is the delay of a negative acknowledgement? Section IV has a negligible propagation delay, and "
+        "no time that the receiver takes.",
         (
             Choice("60ms", "six data units: longer bursts are then better, as in section IV"),
             Choice("0", "no delay: longer bursts are then worse (figure feedback)", {"": {_FEEDBACK: 0.0}}),

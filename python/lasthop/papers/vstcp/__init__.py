@@ -21,7 +21,7 @@ from lasthop.papers.vstcp.network import (
     swept,
     two_hosts,
 )
-from lasthop.papers.vstcp.readings import READINGS, SELECTIVE, counted, windows
+from lasthop.papers.vstcp.readings import ON_OFF, READINGS, SELECTIVE, counted, windows
 from lasthop.study import Target
 
 _FILE = "wlan"
@@ -204,6 +204,17 @@ PAPER = Paper(
             fixed=("window", "window-counts", "recovery", "local-rto-min"),
         ),
         *(_variant(f"window-{packets}", "window", windows(packets)) for packets in (8, 10, 12)),
+        _experiment(
+            "on-off",
+            _RATE,
+            4,
+            _GAINS,
+            _SHORT,
+            _schemes("metp", "vs-tcp"),
+            swept(SOME),
+            ON_OFF,
+            fixed=("nocon-window", "window"),
+        ),
         _variant("selective", "recovery", SELECTIVE),
         _experiment(
             "sizes-selective",

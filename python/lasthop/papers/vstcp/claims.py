@@ -21,6 +21,7 @@ from lasthop.papers.vstcp.findings import (
     above_real,
     as_printed,
     beside_frames,
+    beside_on_off,
     blocked,
     effects_of,
     end_to_end,
@@ -127,6 +128,16 @@ CLAIMS: tuple[Claim, ...] = (
         experiment="rate",
         fails_if="nocon is ahead at a loss rate above 1 %",
         evaluate=partial(is_ahead, (VS_1,), (NOCON,), 1.0001, above(), ""),
+    ),
+    CustomClaim(
+        id="on-off",
+        section="table 1, V-B",
+        statement="when over 1 % are lost, VS-TCP 1 is better than METP, which has no window",
+        printed="-",
+        experiment="on-off",
+        fails_if="METP without a window is ahead at 2, 5 or 11 %",
+        further=("window-10",),
+        evaluate=beside_on_off,
     ),
     CustomClaim(
         id="typical",
@@ -387,9 +398,8 @@ CLAIMS: tuple[Claim, ...] = (
         experiment="frames",
         fails_if="plain TCP over such frames is as fast as VS-TCP",
         why=(
-            "frames are repaired in order after a report of 20 ms that takes no air time and is never lost, "
-            "so TCP sees no loss; the text argues by several links and connections (claim blocked), which "
-            "this path does not have"
+            "frames are repaired in order; the text argues by several links and connections (claim blocked), "
+            "which this path does not have"
         ),
         evaluate=beside_frames,
     ),

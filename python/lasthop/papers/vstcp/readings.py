@@ -27,6 +27,9 @@ def _window(packets: int) -> dict[str, Settings]:
 SELECTIVE = {f"scheme.{scheme}.recovery": "selective-repeat" for scheme in _ALONE}
 """The settings of selective repeat."""
 
+ON_OFF: Settings = {"scheme.metp.wireless.window": Quantity(65_536, "B")}
+"""The settings of METP without a window: the buffer of the base station limits it."""
+
 _SIZES = tuple(f"table-4-{rate:g}".replace(".", "-") for rate in TABLE_4)
 
 READINGS = (
@@ -147,8 +150,9 @@ READINGS = (
             Choice("same", "the same as VS-TCP, so that they differ in the size of segments alone"),
             Choice(
                 "on-off",
-                "none: it sends whatever the base station holds, up to 64 KiB, and going back costs as much",
-                {"": {"scheme.metp.wireless.window": Quantity(65_536, "B")}},
+                "none: it sends whatever the base station holds, up to 64 KiB, and going back costs as much "
+                "(claim on-off)",
+                {"": ON_OFF},
             ),
         ),
     ),

@@ -139,14 +139,29 @@ def _divisor(evidence: Evidence) -> Finding:
     return Finding([Criterion(found, region, unit=_KBPS)], text, note)
 
 
-def _alpha(evidence: Evidence) -> Finding:
-    def lossy(scheme: str, alpha: str) -> Sample:
-        stations = [
-            evidence.values(f"alpha-{alpha}", scheme, throughput(station)) for station in STATIONS[1:]
-        ]
-        return np.asarray(np.sum(stations, axis=0))
+def _lossy(evidence: Evidence, experiment: str) -> Sample:
+    """Return the throughput of all stations with losses together, with WENP."""
+    stations = [evidence.values(experiment, "wenp", throughput(station)) for station in STATIONS[1:]]
+    return np.asarray(np.sum(stations, axis=0))
 
-    half, usual, whole = (lossy("wenp", alpha) for alpha in ("0.5", "0.75", "1.0"))
+
+def _sooner(evidence: Evidence) -> Finding:
+    """Compare a threshold of two marked duplicates with one of three."""
+    names = [f"threshold-{threshold}" for threshold in (2, 3)]
+    gain = ratio(*(_lossy(evidence, name) for name in names))
+    two, three = (evidence.measured(name, "wenp", "timeouts") for name in names)
+    fewer = below(0.0, "fewer timeouts with two than with three")
+    criteria = [
+        Criterion(gain, above(text="more throughput with two than with three"), "throughput"),
+        Criterion(difference(two, three), fewer, "timeouts"),
+    ]
+    counts = f"{two.at().mean:.1f} timeouts for {three.at().mean:.1f}"
+    text = f"with two in place of three MH 2 to 8 have {as_gain(gain.at(), 1)}; {counts}"
+    return Finding(criteria, text)
+
+
+def _alpha(evidence: Evidence) -> Finding:
+    half, usual, whole = (_lossy(evidence, f"alpha-{alpha}") for alpha in ("0.5", "0.75", "1.0"))
     found = ", ".join(_KBPS.text(float(each.mean())) for each in (half, usual, whole))
     text = f"with alpha 0.5, 0.75 and 1 MH 2 to 8 have {found}"
     region = above(text="more than with 0.5")
@@ -328,6 +343,16 @@ CLAIMS: tuple[Claim, ...] = (
         fails_if="0.75 gives no more than 0.5",
         further=("alpha-0.5", "alpha-1.0"),
         evaluate=_alpha,
+    ),
+    CustomClaim(
+        id="sooner",
+        section="V-B",
+        statement="two marked duplicates in place of three retransmit sooner: better, with fewer timeouts",
+        printed="-",
+        experiment="threshold-2",
+        fails_if="stations with losses have no more throughput, or there are no fewer timeouts",
+        further=("threshold-3",),
+        evaluate=_sooner,
     ),
     CustomClaim(
         id="quarter",

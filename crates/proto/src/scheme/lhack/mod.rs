@@ -12,8 +12,9 @@
 //! arrives; or `"duplicates"`, when duplicate ACKs or the timer reveal a loss, which the missing fhack then classifies.
 //! **Differences from the paper.** The paper numbers messages; here they are segments, and a hop
 //! acknowledgement identifies one by its first sequence number, as ICMP would. Copies of a message are
-//! therefore indistinguishable: an lhack for an earlier copy counts for the last one. The paper does not say
-//! how a source detects a missing fhack (`detection`). A mobile source that has moved cannot tell the cause of its
+//! therefore indistinguishable: an lhack for an earlier copy counts for the last one. The paper keeps one bit per
+//! message; here it is cleared when the message is sent again, so that a copy may be lost by congestion. The paper
+//! does not say how a source detects a missing fhack (`detection`). A mobile source that has moved cannot tell the cause of its
 //! losses, "so a slow-start must be performed to the current window size" (section 6); here a missing fhack means
 //! corruption, and the window stays unless the timer expires. The paper covers TCP Reno only. Tahoe, which has no fast
 //! recovery, and SACK, which tracks delivered segments itself, classify losses in the same way; their windows
