@@ -115,8 +115,8 @@ def write_figures(outcome: Outcome, directory: Path) -> list[Path]:
     return written
 
 
-def write_html(outcome: Outcome, path: Path) -> Path:
-    """Write a self-contained HTML page."""
+def write_html(outcome: Outcome, path: Path, figures: Path | None = None) -> Path:
+    """Write a self-contained HTML page, with the pictures of `write_figures` in `figures`, or its own."""
     document = json.dumps(as_json(outcome), ensure_ascii=False)
     page = template("paper.html.jinja").render(
         outcome=outcome,
@@ -126,7 +126,10 @@ def write_html(outcome: Outcome, path: Path) -> Path:
         counts=outcome.counts(),
         definitions=sum(claim.definition for claim, _ in outcome.judgements),
         data=data_url("application/json", document.encode()),
-        images=[_Image(plot, Picture.of(figure)) for plot, figure in outcome.figures],
+        images=[
+            _Image(plot, Picture.of(figure, figures and figures / f"figure-{plot.id}.png"))
+            for plot, figure in outcome.figures
+        ],
         campaigns={each.name: each.full for each in outcome.selection.experiments()},
         reading=_differing(outcome),
         failing=_failing,

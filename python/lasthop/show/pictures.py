@@ -6,6 +6,7 @@ import base64
 import csv
 import io
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,10 +39,11 @@ class Picture:
     spots: list[tuple[float, float, str]]
 
     @classmethod
-    def of(cls, figure: DataFigure) -> Picture:
-        """Draw a figure."""
-        picture, numbers = io.BytesIO(), io.StringIO()
-        plots.save_png(figure, picture)
+    def of(cls, figure: DataFigure, drawn: Path | None = None) -> Picture:
+        """Draw a figure, unless it has been drawn as a PNG."""
+        picture, numbers = io.BytesIO(drawn.read_bytes() if drawn else b""), io.StringIO()
+        if drawn is None:
+            plots.save_png(figure, picture)
         columns = {name: np.asarray(column).tolist() for name, column in figure.data.items()}
         writer = csv.writer(numbers, lineterminator="\n")
         writer.writerow(columns)

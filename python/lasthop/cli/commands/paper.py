@@ -76,7 +76,7 @@ def paper(
             paper_report.write_figures(outcome, output.staging)
             text = json.dumps(paper_report.as_json(outcome), indent=2, ensure_ascii=False)
             output.text("results.json", text + "\n")
-            page = results / paper_report.write_html(outcome, output.staging / "report.html").name
+            page = paper_report.write_html(outcome, output.staging / "report.html", output.staging).name
     except StudyError as error:
         raise RefusedError(str(error)) from None
     except KeyboardInterrupt:
@@ -85,7 +85,7 @@ def paper(
         emit_document(text)
     else:
         _print(outcome)
-        emit(f"\nwritten to {page}, beside it the figures with their numbers and results.json")
+        emit(f"\nwritten to {results / page}, beside it the figures with their numbers and results.json")
 
 
 def _selection(
