@@ -206,6 +206,9 @@ mod tests {
         assert!(!doors.tried(DOOR, true, later + AGAIN));
         assert_eq!(doors.way(DOOR, later + AGAIN), Way::Open);
         assert!(doors.heard(DOOR, later + AGAIN) && !doors.heard(DOOR, later + AGAIN), "told once");
+        let others = [22, 25, 53].map(|port| doors.tried((Side::Radio, true, port), false, later));
+        assert_eq!(others, [true; 3], "news");
+        assert!(doors.heard(DOOR, later), "all of its side were closed");
     }
 
     #[test]
