@@ -195,10 +195,10 @@ impl Openings {
         None
     }
 
-    /// The servers that have answered, of which the clients have no answer yet.
-    pub(crate) fn answering(&self) -> impl Iterator<Item = SocketAddr> {
-        let all = self.all.values().filter(|opening| opening.stage == Stage::Answering);
-        all.map(|opening| opening.flow.server)
+    /// The openings whose servers have answered, and whose clients have no answer yet: their numbers and servers.
+    pub(crate) fn answering(&self) -> impl Iterator<Item = (u64, SocketAddr)> {
+        let all = self.all.iter().filter(|(_, opening)| opening.stage == Stage::Answering);
+        all.map(|(number, opening)| (*number, opening.flow.server))
     }
 
     /// Removes any one, if there is one.

@@ -1,5 +1,6 @@
 //! What a firewall of this host does to the clients of splits.
 
+use std::collections::HashSet;
 use std::time::Instant;
 
 use lasthop_wire::IpPacket;
@@ -54,6 +55,7 @@ impl Gateway {
 
     /// Notes that a client had an answer.
     pub(super) fn note_heard(&mut self, door: Door, now: Instant) {
+        self.upkeep.heard();
         if self.doors.heard(door, now) {
             log::event("clients get answers again", json!({"meaning": "flows are split"}));
         }
@@ -61,9 +63,27 @@ impl Gateway {
 
     /// Some SYN that was for this host has not arrived: looks which clients it may be from.
     pub(super) fn doubt_doors(&mut self) {
-        for server in self.openings.answering() {
+        for (_, server) in self.openings.answering() {
             for side in Side::BOTH {
                 self.doors.doubt((side, server.is_ipv4(), server.port()));
+            }
+        }
+    }
+
+    /// Packets behind the SYNs do not arrive, and no client completes its handshake: gives up those that are at it.
+    pub(super) fn close_doors(&mut self, now: Instant) {
+        let answering: Vec<_> = self.openings.answering().collect();
+        for (number, _) in &answering {
+            self.openings.remove(*number);
+            self.counters.abandoned.one();
+        }
+        let servers = answering.iter().map(|(_, server)| (server.is_ipv4(), server.port()));
+        for (is_ipv4, port) in servers.collect::<HashSet<_>>() {
+            for side in Side::BOTH {
+                let door = (side, is_ipv4, port);
+                if self.doors.tried(door, false, now) {
+                    log_closed(door, &self.remedies(), "drops or rejects what follows a SYN");
+                }
             }
         }
     }

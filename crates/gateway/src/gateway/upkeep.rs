@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::Gateway;
 use crate::kernel::filter;
-use crate::kernel::nftables::{ARRIVED, QUEUED, STALLED};
+use crate::kernel::nftables::{ARRIVED, CARRIED, FOLLOWED, QUEUED, STALLED};
 use crate::kernel::queue::{Held, Verdict};
 use crate::log;
 use crate::notify::Manager;
@@ -40,6 +40,10 @@ struct Counted {
     /// Those that this process has let come to this host, and those of them that have not arrived.
     told: u64,
     missing: u64,
+    /// Later packets of split connections that have not arrived.
+    lost: u64,
+    /// The clients that had answers since the last look.
+    heard: u64,
 }
 
 impl Upkeep {
@@ -56,6 +60,13 @@ impl Upkeep {
     pub(super) fn read(&mut self, number: u64) {
         if let Some(counted) = &mut self.counted {
             counted.read += number;
+        }
+    }
+
+    /// Notes that a client had an answer.
+    pub(super) fn heard(&mut self) {
+        if let Some(counted) = &mut self.counted {
+            counted.heard += 1;
         }
     }
 
@@ -145,11 +156,20 @@ impl Gateway {
         let Ok(counts) = filter::counts() else { return Ok(()) };
         let stalled = self.count_stalled(&counts);
         self.counters.passed_by_stall.add(stalled);
-        let [queued, arrived] = [QUEUED, ARRIVED].map(|name| counts.get(name).copied().unwrap_or(0));
+        let count = |name| counts.get(name).copied().unwrap_or(0);
+        let [queued, arrived] = [QUEUED, ARRIVED].map(count);
+        let lost = count(CARRIED).saturating_sub(count(FOLLOWED));
         let Some(before) = &mut self.upkeep.counted else { return Ok(()) };
         let missing = before.told.saturating_sub(arrived);
-        if missing > std::mem::replace(&mut before.missing, missing) {
+        let is_missing = missing > std::mem::replace(&mut before.missing, missing);
+        let is_lost = lost > std::mem::replace(&mut before.lost, lost);
+        // One that lets the last packet of a handshake pass lets others pass.
+        let is_stopped = is_lost & (std::mem::take(&mut before.heard) == 0);
+        if is_missing {
             self.doubt_doors();
+        }
+        if is_stopped {
+            self.close_doors(now);
         }
         // What was queued has come to this process, or never will.
         if !self.read_queue(now)? {

@@ -159,12 +159,14 @@ pub(crate) struct Parameters<'a> {
 }
 
 /// The names of counted rules: of the share that is left alone, of the flows that ask for help, which wait in the queue
-/// unless the gateway only observes, of those that pass since its process stands still, and of SYNs that firewalls let reach this
-/// host.
+/// unless the gateway only observes, of those that pass since its process stands still, of SYNs that firewalls let reach this
+/// host, of later packets of split connections, and of those of them that firewalls let reach it.
 pub(crate) const UNHELPED: &str = "unhelped";
 pub(crate) const QUEUED: &str = "queued";
 pub(crate) const STALLED: &str = "stalled";
 pub(crate) const ARRIVED: &str = "arrived";
+pub(crate) const CARRIED: &str = "carried";
+pub(crate) const FOLLOWED: &str = "followed";
 
 /// The prefixes by which the log names the arm of a flow that opens.
 pub(crate) const HELPED_SYN: &str = "helped";
@@ -194,9 +196,10 @@ impl Rules {
         let rule = |statements: Vec<Statement>| Rule { name: "", statements };
         let from = |name: &String| FromInterface(name.clone());
 
+        let carried = |statements: Vec<Statement>| Rule { name: CARRIED, statements };
         let mut early = vec![
             rule(vec![Tcp, Syn(false), OfTransparentSocket, OfSocketMarked(marks.to_server()), Accept]),
-            rule(vec![Tcp, Syn(false), OfTransparentSocket, set_local(), NoTrack, Accept]),
+            carried(vec![Tcp, Syn(false), OfTransparentSocket, set_local(), NoTrack, Count, Accept]),
         ];
         early.extend(radio.iter().map(|name| rule(vec![Tcp, Syn(true), from(name), Goto("select")])));
         let to = |name: &String| rule(vec![Tcp, Syn(true), ToInterface(name.clone()), Goto("select")]);
@@ -236,7 +239,8 @@ impl Rules {
             .map(|name| rule(vec![Tcp, Syn(true), is_local(true), from(name), Tproxy(radio_port), Accept]))
             .collect();
         late.push(rule(vec![Tcp, Syn(true), is_local(true), Tproxy(wired_port), Accept]));
-        late.push(rule(vec![Tcp, Syn(false), is_local(false), OfTransparentSocket, set_local(), Accept]));
+        let of_servers = [Tcp, Syn(false), is_local(false), OfTransparentSocket, set_local(), Count, Accept];
+        late.push(carried(of_servers.to_vec()));
         // Errors about packets of the gateway, such as those by which the path MTU is discovered.
         late.extend([Icmp, Icmpv6].map(|icmp| rule(vec![icmp, OfTransparentSocket, set_local(), Accept])));
 
@@ -244,9 +248,10 @@ impl Rules {
         let chain =
             |name, hook, priority, rules| Chain { name, hook: Some((hook, priority)), device: None, rules };
         let arrived = Rule { name: ARRIVED, statements: vec![Tcp, Syn(true), is_local(true), Count, Accept] };
+        let followed = Rule { name: FOLLOWED, statements: vec![Tcp, is_local(true), Count, Accept] };
         // Strangers who address a listener itself.
         let strange = |port| rule(vec![ToTcpPort(port), Syn(true), Drop]);
-        let arrivals = vec![arrived, strange(wired_port), strange(radio_port)];
+        let arrivals = vec![arrived, followed, strange(wired_port), strange(radio_port)];
         let mut heartbeats = vec![heartbeat(marks, Some(BY_GATEWAY), ALIVE)];
         let mut chains = vec![
             Chain { name: "select", hook: None, device: None, rules: select },

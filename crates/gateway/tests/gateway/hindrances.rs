@@ -115,6 +115,27 @@ fn a_firewall_that_comes_later_is_noticed_by_port() {
     gateway.expect("split", 2);
 }
 
+/// It lets SYNs come in, and rejects what follows them, of which conntrack knows nothing.
+#[test]
+fn a_firewall_that_stops_what_follows_is_noticed() {
+    let Some(network) = Network::of("hindrances::a_firewall_that_stops_what_follows_is_noticed") else {
+        return;
+    };
+    if !nft(&firewall("tcp flags & (syn | ack) == syn accept; reject with tcp reset")) {
+        return;
+    }
+    let gateway = network.start("unhelped = 0");
+    let _servers = network.server.run(|| echo(SERVER, 7000));
+    let end = Instant::now() + PATIENCE;
+    while gateway.count("passed_by_firewall") == 0 {
+        assert!(Instant::now() < end, "{:#}", gateway.status());
+        // Until the gateway looks, it is reset.
+        let _ = network.client.run(|| connect(SERVER[0], 7000));
+    }
+    network.client.run(|| talk(SERVER[0], 1000));
+    assert_eq!((gateway.count("split"), gateway.count("opening")), (0, 0));
+}
+
 #[test]
 fn a_rule_of_routing_that_is_removed_is_put_back() {
     let Some(network) = Network::of("hindrances::a_rule_of_routing_that_is_removed_is_put_back") else {
