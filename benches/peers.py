@@ -9,7 +9,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 SCRIPTS = Path(__file__).resolve().parent / "peers"
-NS3_MODULES = ["applications", "internet", "point-to-point", "traffic-control", "network", "core"]
+NS3_MODULES = {
+    "bulk": ["applications", "internet", "point-to-point", "traffic-control", "network", "core"],
+    "wifi": [
+        "wifi",
+        "propagation",
+        "mobility",
+        "applications",
+        "internet",
+        "traffic-control",
+        "network",
+        "core",
+    ],
+}
 
 
 class Cost(NamedTuple):
@@ -83,11 +95,11 @@ def _ns2(script: str, scheduler: str, options: list[str]) -> Peer:
     return Peer(f"ns-2 {scheduler}", ["ns", str(SCRIPTS / script)], options)
 
 
-def ns3(directory: Path) -> Peer:
-    """Return ns-3, as the system has it installed; our script is compiled into ``directory``."""
-    program = directory / "bulk"
-    libraries = [f"-lns3-{module}" for module in NS3_MODULES]
-    command = ["g++", "-std=c++17", "-O3", "-o", str(program), str(SCRIPTS / "bulk.cc"), *libraries]
+def ns3(directory: Path, script: str) -> Peer:
+    """Return ns-3, as the system has it installed; our ``script`` is compiled into ``directory``."""
+    program = directory / script
+    libraries = [f"-lns3-{module}" for module in NS3_MODULES[script]]
+    command = ["g++", "-std=c++17", "-O3", "-o", str(program), str(SCRIPTS / f"{script}.cc"), *libraries]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except FileNotFoundError:

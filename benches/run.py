@@ -77,6 +77,14 @@ IDLE_CELL = {
     stations: Case(f"cell-idle-{stations}", 10_000, f"(f) one download, {stations} stations, 10,000 s")
     for stations in (1, 400)
 }
+WIFI = {
+    stations: Case(
+        f"wifi-{stations}", 600, f"(f) 802.11n, {stations} saturated station{'s' * (stations > 1)}, 600 s"
+    )
+    for stations in (1, 20)
+}
+# ns-3 is slow, so it runs a tenth of the simulated time.
+WIFI_NS3 = Case("wifi-1", 60, "(f) 802.11n, 1 saturated station, 60 s")
 CROWDED_CELL = Case("cell-400", 2000, "(f) 400 downloads, 2,000 s")
 SET_UP = {
     shape: {
@@ -223,6 +231,10 @@ def our_cases(bench: Bench) -> None:
     assert cell.exchanges, "a cell exchanges frames"
     each = f"{rate:,.0f}, {1e9 * cell.cpu_s / cell.exchanges:.0f} ns per frame exchange"
     bench.target("the cell: at least 1,000 simulated seconds per second", each, rate >= 1000)
+    for case, least in [(WIFI[1], 1000), (WIFI[20], 200)]:
+        rate = case.size / min(bench.run(case).cpu_s for _ in range(3))
+        what = f"{case.title}: at least {least:,} simulated seconds per second"
+        bench.target(what, f"{rate:,.0f}", rate >= least)
     bench.run(CROWDED_CELL)
     for bound in BOUNDS:
         within(bench, bound)
@@ -318,13 +330,14 @@ def beside_ns2(bench: Bench) -> None:
 def beside_ns3(bench: Bench) -> None:
     """Compare with ns-3."""
     try:
-        peer = peers.ns3(bench.scratch)
+        peer, wifi = peers.ns3(bench.scratch, "bulk"), peers.ns3(bench.scratch, "wifi")
     except peers.NotInstalledError as why:
         return bench.target("as fast as ns-3", str(why), None)
     for (flows, case), times, least in zip(BULK_NS3.items(), (3, 2, 2), (170, 80, 80), strict=True):
         found = bench.beside(times, case, peer, flows)
         what = f"at least {least} times as fast as ns-3: {short(case)}"
         bench.target(what, f"{found.median:.0f}", found.median >= least)
+    bench.beside(2, WIFI_NS3, wifi, 1)
     bench.notes.append(
         "ns-3 without SACK halves the flight after subtracting the segments that duplicate acknowledgements "
         "report: its window is smaller and it times out five times as often. With SACK, it delivers as much "

@@ -34,7 +34,7 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 
 const USAGE: &str = "usage: lasthop-bench CASE SIZE [FILE]
 cases: bulk-N bulk-ns2 bulk-reno bulk-cubic bulk-bbr bulk-bbr3 hops-N pcapng ten-clean ten-lossy ten-study
-       ebsn path cell-N cell-idle-N fec fec-50 setup-dumbbell-N setup-cell-N jobs-1 jobs-2
+       ebsn path cell-N cell-idle-N wifi-N fec fec-50 setup-dumbbell-N setup-cell-N jobs-1 jobs-2
        overshoot-FLAVOUR-N with the flavours sack, ns2-sack and prr";
 
 fn main() -> ExitCode {
@@ -105,6 +105,7 @@ fn run(case: &str, size: u64, file: Option<&str>) -> Option<Outcome> {
                 "hops" => hops(number, size),
                 "cell" => cell(number, false, size),
                 "cell-idle" => cell(number, true, size),
+                "wifi" => wifi(number, size),
                 "setup-dumbbell" => setup(&format!("topology.dumbbell.pairs={number}"), size),
                 "setup-cell" => setup(&format!("topology.cell.stations={number}"), size),
                 _ => return None,
@@ -220,6 +221,21 @@ fn cell(stations: u16, one: bool, simulated: u64) -> Outcome {
         (case.delivered(&run.metrics), run.handled, exchanges)
     });
     Outcome { exchanges: Some(exchanges), ..Outcome::new(delivered, Some(events), &cost) }
+}
+
+/// Datagrams to so many stations of a saturated cell of 802.11n.
+fn wifi(stations: u16, simulated: u64) -> Outcome {
+    let mut overrides = vec![format!("limit={simulated}s"), format!("topology.cell.stations={stations}")];
+    overrides.extend((1..=stations).map(|number| {
+        let law = format!("law.poisson.rate=\"{} bps\"", 62_500_000 / u32::from(stations));
+        format!(
+            "traffic.{number}={{ from = \"server\", to = \"MH{number}\", packet_size = \"1498 B\", {law} }}"
+        )
+    }));
+    let case = study::WIFI.read_with(&overrides);
+    let (run, cost) = measured(|| case.play(0));
+    let network = &run.metrics.network;
+    Outcome::new(network.link_attempts - network.link_failures, Some(run.handled), &cost)
 }
 
 /// Runs that end before anything arrives, each set up and torn down.

@@ -21,6 +21,9 @@ pub(crate) const PATH: Case = Case { text: include_str!("../path.toml"), scheme:
 /// Downloads through an 802.11 cell.
 pub(crate) const CELL: Case = Case { text: include_str!("../cell.toml"), scheme: "basic" };
 
+/// Datagrams through a cell of 802.11n.
+pub(crate) const WIFI: Case = Case { text: include_str!("../wifi.toml"), scheme: "basic" };
+
 /// Ten segments over a fading last hop, the critical ones protected by a code.
 pub(crate) const FEC: Case = Case { text: include_str!("../selective-fec.toml"), scheme: "selective-fec" };
 
