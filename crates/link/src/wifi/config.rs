@@ -206,6 +206,8 @@ pub struct StationRadio {
     pub fading: Option<Fading>,
     /// Losses whatever the rate.
     pub loss: MpduLoss,
+    /// Where it is: stations of different areas do not hear each other. The access point hears all and is heard by all.
+    pub area: u16,
     /// Power save; `None` if it is always awake.
     pub power_save: Option<PowerSave>,
     /// Roaming; `None` if it stays.

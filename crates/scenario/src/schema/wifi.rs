@@ -13,7 +13,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Cells of 802.11n, 802.11ac or 802.11ax, in place of `[cell]`: access points and stations share a medium by EDCA, send
-/// aggregates of packets (A-MPDU), and repeat those that a Block Ack does not acknowledge. All hear each other. All keys have
+/// aggregates of packets (A-MPDU), and repeat those that a Block Ack does not acknowledge. All hear each other, but for stations of
+/// different areas. All keys have
 /// defaults. All cells of a scenario have the same settings, except for stations overridden by `[link.NAME]`. The guide's page
 /// on Wi-Fi describes the model.
 ///
@@ -190,6 +191,7 @@ impl Wifi {
             snr: own.snr.or(self.snr),
             fading: own.fading.or(self.fading),
             loss: own.loss.unwrap_or(self.loss),
+            area: own.area.unwrap_or_default(),
             power_save: own.power_save.or(self.power_save),
             roaming: own.roaming.or(self.roaming),
         }
@@ -215,6 +217,11 @@ pub struct StationOverride {
     /// Shares of MPDUs lost whatever the rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<MpduLoss>,
+    /// The number of the area in which it is, by default 0. Stations of different areas are hidden from each other: while one sends, the
+    /// others may begin, and all that the access point then hears is lost from there on. RTS and CTS, which all hear, prevent it but for the
+    /// time of the RTS.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub area: Option<u16>,
     /// Its power save.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub power_save: Option<PowerSave>,
@@ -232,6 +239,7 @@ impl StationOverride {
             "snr" => self.snr.is_some(),
             "fading" => self.fading.is_some(),
             "loss" => self.loss.is_some(),
+            "area" => self.area.is_some(),
             "power_save" => self.power_save.is_some(),
             "roaming" => self.roaming.is_some(),
             _ => false,

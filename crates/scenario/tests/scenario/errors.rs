@@ -598,7 +598,7 @@ fn wifi_round_trips() {
         ],
         &["wifi.edca.voice={aifsn=1, cw={min=3, max=7}, txop=\"1 ms\"}", "wifi.eifs=true"],
         &[
-            "link.ap-MH1.station={rate=\"minstrel-ht-ewma\", streams=1, snr=\"9 dB\", fading={doppler_hz=23, direct=\"3 dB\"}}",
+            "link.ap-MH1.station={rate=\"minstrel-ht-ewma\", streams=1, area=3, snr=\"9 dB\", fading={doppler_hz=23, direct=\"3 dB\"}}",
         ],
     ] {
         let read = |text: &str, overrides: &[&str]| {

@@ -32,8 +32,8 @@ enum Waiting {
 /// One direction and category between the access point and a station.
 pub(super) struct Agreement {
     waiting: Waiting,
-    /// A packet that left the queue and did not fit into the last A-MPDU.
-    next: Option<(u64, Packet)>,
+    /// A packet that left its discipline and did not fit into the last A-MPDU.
+    next: Option<Packet>,
     /// Sequence number of the first MPDU of `window`.
     first: u64,
     /// The MPDUs from the oldest that is not done on.
@@ -77,21 +77,21 @@ impl Agreement {
     pub(super) fn push(
         &mut self,
         now: Time,
-        (order, packet): (u64, Packet),
+        (order, packet): (u64, &Packet),
         (limit, (packets, bytes)): (QueueLimit, (usize, Bytes)),
         out: &mut Out,
     ) -> bool {
         self.filled = Some(now);
         match &mut self.waiting {
             Waiting::Managed(discipline) => {
-                discipline.enqueue(now, packet, false, out);
+                discipline.enqueue(now, *packet, false, out);
                 true
             }
             Waiting::DropTail(queue) => {
                 let fits = limit.admits(packets, bytes, packet.size);
                 if fits {
-                    queue.push_back((order, packet));
-                    self.hold(&packet);
+                    queue.push_back((order, *packet));
+                    self.hold(packet);
                 }
                 fits
             }
@@ -156,7 +156,7 @@ impl Agreement {
             Waiting::Managed(_) => None,
         };
         let of_window = self.window.front().map(|mpdu| mpdu.order);
-        of_window.or(self.next.map(|(order, _)| order)).or_else(of_queue).unwrap_or(u64::MAX)
+        of_window.or_else(of_queue).unwrap_or(u64::MAX)
     }
 
     /// MPDU number `index` of the window, from the oldest on: `None` behind its end. A new packet extends the window as
@@ -171,24 +171,33 @@ impl Agreement {
         if self.window.len() >= usize::from(most) {
             return None;
         }
-        if self.next.is_none() {
-            self.next = match &mut self.waiting {
-                Waiting::DropTail(queue) => queue.pop_front(),
-                Waiting::Managed(discipline) => {
-                    let packet = discipline.dequeue(now, out);
-                    if let Some(packet) = &packet {
+        let size = match &mut self.waiting {
+            Waiting::DropTail(queue) => queue.front().map(|(_, packet)| packet.size),
+            Waiting::Managed(discipline) => {
+                if self.next.is_none() {
+                    self.next = discipline.dequeue(now, out);
+                    if let Some(packet) = &self.next {
                         self.held = (self.held.0 + 1, self.held.1 + packet.size);
                     }
-                    packet.map(|packet| (0, packet))
                 }
-            };
-        }
-        self.next.map(|(_, packet)| packet.size + MPDU_OVERHEAD)
+                self.next.map(|packet| packet.size)
+            }
+        };
+        size.map(|size| size + MPDU_OVERHEAD)
+    }
+
+    /// The packet that [`peek`](Agreement::peek) found, with its order.
+    fn take(&mut self) -> (u64, Packet) {
+        let found = match &mut self.waiting {
+            Waiting::DropTail(queue) => queue.pop_front(),
+            Waiting::Managed(_) => self.next.take().map(|packet| (0, packet)),
+        };
+        found.expect("a packet was found")
     }
 
     /// Moves the packet that [`peek`](Agreement::peek) found into the window.
     pub(super) fn extend(&mut self) {
-        let (order, packet) = self.next.take().expect("a packet was found");
+        let (order, packet) = self.take();
         self.window.push_back(Mpdu { packet, order, attempts: 0, has_arrived: false, is_done: false });
     }
 
@@ -201,7 +210,7 @@ impl Agreement {
     pub(super) fn arrive(&mut self, index: usize, now: Time, release: &mut Vec<Packet>) -> Option<Packet> {
         let mpdu = &mut self.window[index];
         mpdu.has_arrived = true;
-        let is_late = !self.receiver.put(self.first + index as u64, Slot::Here(mpdu.packet, now), release);
+        let is_late = !self.receiver.put(self.first + index as u64, Some((&mpdu.packet, now)), release);
         is_late.then_some(mpdu.packet)
     }
 
@@ -223,7 +232,7 @@ impl Agreement {
     /// MPDU number `index` of the window is given up; the receiver waits for it no longer, unless it has to find out by itself.
     pub(super) fn give_up(&mut self, index: usize, release: &mut Vec<Packet>) {
         if self.receiver.timeout.is_none() {
-            self.receiver.put(self.first + index as u64, Slot::GivenUp, release);
+            self.receiver.put(self.first + index as u64, None, release);
         }
         self.finish(index);
     }
@@ -248,7 +257,7 @@ impl Agreement {
         self.receiver.skip((self.first - self.receiver.expected) as usize, release);
         self.requests = false;
         while self.peek(u16::MAX, now, out).is_some() {
-            let (_, packet) = self.next.take().expect("a packet was found");
+            let (_, packet) = self.take();
             self.held = (self.held.0 - 1, self.held.1 - packet.size);
             given_up.push((packet, false));
         }
@@ -294,14 +303,12 @@ impl Reorder {
         Reorder { expected: 0, buffer: VecDeque::new(), window, timeout: config.reorder_timeout }
     }
 
-    /// A packet arrives, or is given up; false if it is no longer waited for.
-    fn put(&mut self, number: u64, slot: Slot, release: &mut Vec<Packet>) -> bool {
+    /// A packet arrives at a time, or is given up (`None`); false if it is no longer waited for.
+    fn put(&mut self, number: u64, packet: Option<(&Packet, Time)>, release: &mut Vec<Packet>) -> bool {
         // Most arrive in order.
         if number == self.expected && self.buffer.is_empty() {
             self.expected += 1;
-            if let Slot::Here(packet, _) = slot {
-                release.push(packet);
-            }
+            release.extend(packet.map(|(packet, _)| *packet));
             return true;
         }
         let Some(mut index) = number.checked_sub(self.expected).map(|index| index as usize) else {
@@ -315,7 +322,7 @@ impl Reorder {
         if self.buffer.len() <= index {
             self.buffer.resize(index + 1, Slot::Missing);
         }
-        self.buffer[index] = slot;
+        self.buffer[index] = packet.map_or(Slot::GivenUp, |(packet, now)| Slot::Here(*packet, now));
         self.release(release);
         true
     }

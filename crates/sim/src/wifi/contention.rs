@@ -28,14 +28,16 @@ pub(super) struct Function {
 
 /// Contention state common to the functions of the access point, of a station or of a neighbouring BSS.
 pub(super) struct Contender {
+    /// Who hears it: the contenders of its area; all if it is 0.
+    pub(super) area: usize,
     /// Until when it waits for a response, or longer than others after a collision.
     pub(super) hold: Time,
     pub(super) backoff: Stream,
 }
 
 impl Contender {
-    pub(super) fn new(backoff: Stream) -> Contender {
-        Contender { hold: Time::ZERO, backoff }
+    pub(super) fn new(area: usize, backoff: Stream) -> Contender {
+        Contender { area, hold: Time::ZERO, backoff }
     }
 }
 

@@ -14,6 +14,8 @@ pub(super) enum Phase {
     Idle { due: Time },
     /// The PPDU of a single sender, until `until`. The next MPDU that arrives is frame `next`, at `at`.
     OnAir { sender: usize, start: Time, next: usize, at: Time, until: Time, txop_ends: Time },
+    /// The RTS of a station that others do not hear, from `start` until `until`.
+    Asking { sender: usize, start: Time, until: Time, txop_ends: Time },
     /// Its response, until `until`.
     Response { sender: usize, until: Time, txop_ends: Time },
     /// The announcement of the early end of a TXOP.
@@ -28,9 +30,11 @@ impl WifiBss {
     /// The next deadline.
     pub(super) fn due(&self) -> Time {
         let due = match self.phase {
-            Phase::Idle { due } => due.min(self.burst).min(self.roams),
+            Phase::Idle { due } if self.hidden.is_clear() => due.min(self.burst).min(self.roams),
+            Phase::Idle { due } => due,
             Phase::OnAir { at, .. } => at,
-            Phase::Response { until, .. }
+            Phase::Asking { until, .. }
+            | Phase::Response { until, .. }
             | Phase::Ending { until, .. }
             | Phase::Collision { until }
             | Phase::Jammed { until } => until,
@@ -40,6 +44,7 @@ impl WifiBss {
             .map_or(due, |foreign| due.min(foreign.next))
             .min(self.release)
             .min(self.held_until)
+            .min(self.hidden.due)
     }
 
     /// Processes everything that is due by `now`.
@@ -49,42 +54,54 @@ impl WifiBss {
             if at > now {
                 return;
             }
-            if self.neighbour.as_ref().is_some_and(|foreign| foreign.next == at) {
-                self.arrive_foreign(at);
-                continue;
+            self.step(at, out);
+            self.schedule_hidden();
+        }
+    }
+
+    /// Processes the next event, which is due at `at`.
+    fn step(&mut self, at: Time, out: &mut Out) {
+        if self.neighbour.as_ref().is_some_and(|foreign| foreign.next == at) {
+            return self.arrive_foreign(at);
+        }
+        if self.release == at {
+            return self.announce(at);
+        }
+        if self.held_until == at {
+            return self.expire(at, out);
+        }
+        if self.garbled_end() == at {
+            return self.end_garbled(at, out);
+        }
+        match self.phase {
+            Phase::Idle { .. } if self.roams == at && self.hidden.is_clear() => {
+                self.roam(at.max(self.idle_from), out)
             }
-            if self.release == at {
-                self.announce(at);
-                continue;
+            Phase::Idle { due } if due == at => self.begin(due, out),
+            Phase::Idle { .. } => self.jam(at),
+            Phase::OnAir { sender, next, at: due, until, .. }
+                if due == at && next < self.ppdus[sender].frames.len() =>
+            {
+                self.deliver(sender, next, at, out);
+                let (next, at) = self.next_arrival(sender, next + 1, until);
+                if let Phase::OnAir { next: old, at: before, .. } = &mut self.phase {
+                    (*old, *before) = (next, at);
+                }
             }
-            if self.held_until == at {
-                self.expire(at, out);
-                continue;
+            Phase::OnAir { sender, start, until, txop_ends, .. } if until == at => {
+                self.end_ppdu(sender, start, until, txop_ends, out);
             }
-            match self.phase {
-                Phase::Idle { .. } if self.roams == at => self.roam(at.max(self.idle_from), out),
-                Phase::Idle { due } if due == at => self.begin(due, out),
-                Phase::Idle { .. } => self.jam(at),
-                Phase::OnAir { sender, next, at, until, .. } if next < self.ppdus[sender].frames.len() => {
-                    self.deliver(sender, next, at, out);
-                    let (next, at) = self.next_arrival(sender, next + 1, until);
-                    if let Phase::OnAir { next: old, at: before, .. } = &mut self.phase {
-                        (*old, *before) = (next, at);
-                    }
-                }
-                Phase::OnAir { sender, start, until, txop_ends, .. } => {
-                    self.end_ppdu(sender, start, until, txop_ends, out);
-                }
-                Phase::Response { sender, until, txop_ends } => {
-                    self.end_response(sender, until, txop_ends, out)
-                }
-                Phase::Ending { sender, until } => self.end_access(sender, until),
-                Phase::Collision { until } => self.end_collision(until, out),
-                Phase::Jammed { until } => {
-                    self.stats.interference_time += until.since(self.idle_from);
-                    self.idle_from = until;
-                    self.schedule();
-                }
+            Phase::Asking { sender, start, until, txop_ends } if until == at => {
+                self.end_asking(sender, start, until, txop_ends);
+            }
+            Phase::OnAir { .. } | Phase::Asking { .. } => self.intrude(at, out),
+            Phase::Response { sender, until, txop_ends } => self.end_response(sender, until, txop_ends, out),
+            Phase::Ending { sender, until } => self.end_access(sender, until),
+            Phase::Collision { until } => self.end_collision(until, out),
+            Phase::Jammed { until } => {
+                self.stats.interference_time += until.since(self.idle_from);
+                self.release_medium(until);
+                self.schedule();
             }
         }
     }
@@ -101,30 +118,57 @@ impl WifiBss {
 
     /// Computes the next transmission on the idle medium, unless a burst has begun before it became idle.
     pub(super) fn schedule(&mut self) {
-        if let Some(bursts) = self.bursts.as_ref().filter(|bursts| bursts.source().heard) {
+        let heard = self.bursts.as_ref().filter(|bursts| bursts.source().heard && self.hidden.is_clear());
+        if let Some(bursts) = heard {
             if let Some(until) = bursts.end(self.idle_from) {
                 self.phase = Phase::Jammed { until };
+                self.occupy(AP);
                 return;
             }
             self.burst = bursts.next(self.idle_from);
         }
-        let due = self.used.iter().map(|&function| {
-            let idle_from = self.idle_from.max(self.contenders[function / CATEGORIES].hold);
-            self.functions[function].due(idle_from)
-        });
+        let due = self
+            .used
+            .iter()
+            .map(|&function| self.functions[function].due(self.idle_since(function / CATEGORIES)));
         self.phase = Phase::Idle { due: due.min().unwrap_or(Time::NEVER) };
     }
 
     /// The functions that are due at `now` transmit.
     fn begin(&mut self, now: Time, out: &mut Out) {
+        self.start_due(now, out);
+        if now > self.idle_from && !self.senders.is_empty() {
+            self.stats.idle_time += now.since(self.idle_from);
+        }
+        match self.senders[..] {
+            [] => self.schedule(),
+            [sender] if self.hidden.is_clear() => {
+                let ppdu = &self.ppdus[sender];
+                let (rts, txop_ends) = (ppdu.protection, now + self.functions[ppdu.function].txop);
+                match (self.occupy(sender), rts) {
+                    (true, Some([rts, _])) => {
+                        self.phase = Phase::Asking { sender, start: now, until: now + rts, txop_ends };
+                    }
+                    _ => self.transmit(sender, now, txop_ends),
+                }
+            }
+            _ if self.hidden.exist() => {
+                self.garble(now);
+                self.schedule();
+            }
+            _ => self.collide(now),
+        }
+    }
+
+    /// Builds the PPDUs of the functions that are due at `now`, and finds their senders.
+    pub(super) fn start_due(&mut self, now: Time, out: &mut Out) {
         self.senders.clear();
         self.losers.clear();
         // From the first category of each contender to the last.
         for place in (0..self.used.len()).rev() {
             let function = self.used[place];
             let sender = function / CATEGORIES;
-            let idle_from = self.idle_from.max(self.contenders[sender].hold);
-            if self.functions[function].due(idle_from) != now {
+            if !self.is_idle(sender, now) || self.functions[function].due(self.idle_since(sender)) != now {
                 continue;
             }
             if self.senders.last() == Some(&sender) {
@@ -134,7 +178,7 @@ impl WifiBss {
             }
         }
         if self.senders.is_empty() {
-            return self.schedule();
+            return;
         }
         self.count_down(now);
         // Their new backoffs begin after this busy period.
@@ -142,33 +186,30 @@ impl WifiBss {
             let contender = &mut self.contenders[function / CATEGORIES];
             self.functions[function].fail(now, &mut contender.backoff);
         }
-        match self.senders[..] {
-            [sender] => {
-                let txop = self.functions[self.ppdus[sender].function].txop;
-                self.transmit(sender, now, now + txop);
-            }
-            _ => self.collide(now),
-        }
     }
 
-    /// The medium becomes busy at `now`.
-    fn count_down(&mut self, now: Time) {
-        for &function in &self.used {
-            let idle_from = self.idle_from.max(self.contenders[function / CATEGORIES].hold);
-            self.functions[function].count_down(now, idle_from);
+    /// The medium becomes busy at `now` for those for whom it is idle.
+    pub(super) fn count_down(&mut self, now: Time) {
+        for place in 0..self.used.len() {
+            let function = self.used[place];
+            let sender = function / CATEGORIES;
+            if self.is_idle(sender, now) {
+                let idle_from = self.idle_since(sender);
+                self.functions[function].count_down(now, idle_from);
+            }
         }
-        self.stats.idle_time += now.since(self.idle_from);
     }
 
     /// A burst begins on the idle medium.
     fn jam(&mut self, now: Time) {
         self.count_down(now);
+        self.stats.idle_time += now.since(self.idle_from);
         self.idle_from = now;
         self.schedule();
     }
 
     /// The PPDU of a single sender goes on the air at `start`, after its RTS and CTS.
-    fn transmit(&mut self, sender: usize, start: Time, txop_ends: Time) {
+    pub(super) fn transmit(&mut self, sender: usize, start: Time, txop_ends: Time) {
         self.count_attempts(sender, false);
         let ppdu = &mut self.ppdus[sender];
         if let Some([rts, cts]) = ppdu.protection {
@@ -256,18 +297,23 @@ impl WifiBss {
             self.stats.control_time += ppdu.duration;
         } else {
             self.stats.data_time += ppdu.duration;
-            self.stats.ppdus += 1;
-            self.stats.unanswered += u64::from(!is_answered);
+            if self.hidden.exist() && ppdu.frames.iter().any(|frame| frame.collides) {
+                self.stats.collided += 1;
+            } else {
+                self.stats.ppdus += 1;
+                self.stats.unanswered += u64::from(!is_answered);
+            }
         }
         self.charge(agreement, air_time, now);
         if is_answered {
             let response = self.ppdus[sender].response;
+            self.silence(now + SIFS);
             self.stats.gap_time += SIFS;
             self.stats.control_time += response;
             self.phase = Phase::Response { sender, until: now + SIFS + response, txop_ends };
         } else {
-            self.idle_from = now;
-            self.miss_response(sender, now, now + RESPONSE_TIMEOUT, out);
+            self.release_medium(now);
+            self.miss_response(sender, false, now, now + RESPONSE_TIMEOUT, out);
             self.schedule();
         }
     }
@@ -323,7 +369,7 @@ impl WifiBss {
 
     /// A successful access ends.
     fn end_access(&mut self, sender: usize, now: Time) {
-        self.idle_from = now;
+        self.release_medium(now);
         let function = self.ppdus[sender].function;
         self.functions[function].succeed(now, &mut self.contenders[sender].backoff);
         self.schedule();
@@ -337,7 +383,7 @@ impl WifiBss {
             let sender = self.senders[place];
             self.count_attempts(sender, true);
             let ppdu = &mut self.ppdus[sender];
-            ppdu.frames.iter_mut().for_each(|frame| frame.arrives = false);
+            ppdu.frames.iter_mut().for_each(|frame| (frame.arrives, frame.collides) = (false, true));
             let first = ppdu.protection.map_or(ppdu.duration, |[rts, _]| rts);
             until = until.max(now + first);
             self.contenders[sender].hold = now + first + RESPONSE_TIMEOUT;
@@ -358,17 +404,24 @@ impl WifiBss {
         for place in 0..self.senders.len() {
             let sender = self.senders[place];
             let hold = self.contenders[sender].hold;
-            self.miss_response(sender, now, hold, out);
+            self.miss_response(sender, true, now, hold, out);
         }
         self.schedule();
     }
 
-    /// No response comes, which the sender knows at `timeout`.
-    fn miss_response(&mut self, sender: usize, now: Time, timeout: Time, out: &mut Out) {
+    /// No response comes, which the sender knows at `timeout`, after a collision or not.
+    pub(super) fn miss_response(
+        &mut self,
+        sender: usize,
+        collided: bool,
+        now: Time,
+        timeout: Time,
+        out: &mut Out,
+    ) {
         self.contenders[sender].hold = timeout;
         let ppdu = &self.ppdus[sender];
         let (function, agreement) = (ppdu.function, ppdu.agreement);
-        let was_sent = !ppdu.is_request && (ppdu.protection.is_none() || !self.senders_collided());
+        let was_sent = !ppdu.is_request && (ppdu.protection.is_none() || !collided);
         let is_aggregated = ppdu.frames.len() > 1;
         if agreement != FOREIGN {
             if was_sent {
@@ -380,12 +433,8 @@ impl WifiBss {
         self.functions[function].fail(timeout.max(now), &mut self.contenders[sender].backoff);
     }
 
-    fn senders_collided(&self) -> bool {
-        matches!(self.phase, Phase::Collision { .. })
-    }
-
     /// Counts the attempts of a PPDU's MPDUs; in a collision, none if only an RTS was sent.
-    fn count_attempts(&mut self, sender: usize, collides: bool) {
+    pub(super) fn count_attempts(&mut self, sender: usize, collides: bool) {
         let ppdu = &self.ppdus[sender];
         if ppdu.agreement == FOREIGN || ppdu.is_request || collides && ppdu.protection.is_some() {
             return;
@@ -413,7 +462,6 @@ impl WifiBss {
             return;
         }
         let (station, up) = self.peer_of(index);
-        let is_collision = self.senders_collided();
         let mut delivered = 0;
         for place in 0..self.ppdus[sender].frames.len() {
             let frame = self.ppdus[sender].frames[place];
@@ -432,7 +480,7 @@ impl WifiBss {
                 signal(packet, LinkOutcome::Delivered, out);
                 agreement.acknowledge(frame.index);
             } else {
-                stats.lost += u64::from(!is_collision);
+                stats.lost += u64::from(!frame.collides);
                 signal(packet, LinkOutcome::AttemptFailed, out);
                 if is_final {
                     stats.discarded += 1;

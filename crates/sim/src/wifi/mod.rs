@@ -4,6 +4,7 @@
 mod agreement;
 mod contention;
 mod exchange;
+mod hidden;
 mod power_save;
 mod ppdu;
 mod roaming;
@@ -20,6 +21,7 @@ use lasthop_proto::{Component, DropReason, HostId, Out, Packet, Port, Probe};
 use agreement::Agreement;
 use contention::{Contender, Function};
 use exchange::Phase;
+use hidden::Hidden;
 use power_save::Doze;
 use ppdu::Ppdu;
 use roaming::Roam;
@@ -37,7 +39,7 @@ const CATEGORIES: usize = Category::ALL.len();
 const FOREIGN: usize = usize::MAX;
 
 /// An access point and its stations. [`Port(0)`](Port::WIRED) faces the wired network; `Port(1 + i)` is station i. All hear
-/// each other, and propagation takes no time.
+/// each other, but for stations of different areas, and propagation takes no time.
 ///
 /// # Forwarding
 /// As in the [cell of 802.11b and 802.11g](crate::wlan::Bss). An MPDU is forwarded when its last bit has arrived, unless an
@@ -55,6 +57,12 @@ const FOREIGN: usize = usize::MAX;
 /// - After a collision the senders wait for the response, and then for AIFS; the others only for AIFS, or for EIFS if so
 ///   configured.
 /// - The window is doubled if no response comes, and reset by any response.
+///
+/// # Hidden stations
+/// A station of another [area](lasthop_link::wifi::StationRadio::area) counts its backoff, and begins, while a station sends, until the access
+/// point answers. The access point receives the PPDU that began first: its MPDUs up to there arrive, and may be acknowledged. All that
+/// begins while another PPDU is on the air is lost. Nobody waits for EIFS after it, and none begins in the SIFS before a response. Such a
+/// station may begin in a burst of interference.
 ///
 /// # Exchanges
 /// The access point [chooses](Scheduler) a station. First come the MPDUs to repeat, then new ones, as far as the window of the
@@ -82,7 +90,7 @@ const FOREIGN: usize = usize::MAX;
 /// In a [burst](lasthop_link::wifi::Interference) that is heard the medium is busy, after the exchange in which it starts, if any.
 ///
 /// # Left out
-/// OFDMA, MU-MIMO, A-MSDU, encryption, the air of beacons, hidden stations, capture, lost responses.
+/// OFDMA, MU-MIMO, A-MSDU, encryption, the air of beacons, capture, lost responses.
 ///
 /// # Cost
 /// Two wake-ups for each PPDU, and one for each MPDU that arrives.
@@ -94,6 +102,7 @@ pub struct WifiBss {
     /// The functions that ever had frames, in ascending order.
     used: Vec<usize>,
     contenders: Vec<Contender>,
+    hidden: Hidden,
     /// What each contender sends, or sent last.
     ppdus: Vec<Ppdu>,
     /// By category those of the access point, one for each station; then those of each station, one for each category.
@@ -178,11 +187,18 @@ impl WifiBss {
         if let Err(invalid) = config.validate() {
             panic!("{invalid}");
         }
-        let (mut contenders, mut peers) = (vec![Contender::new(streams.backoff)], Vec::new());
+        let (mut contenders, mut peers) = (vec![Contender::new(0, streams.backoff)], Vec::new());
+        let mut areas: Vec<u16> = stations.iter().map(|station| station.radio.area).collect();
+        areas.sort_unstable();
+        areas.dedup();
+        if areas.len() == 1 {
+            areas.clear();
+        }
         let (mut places, mut queues, mut first_beacon) = (Vec::new(), Vec::new(), None);
         for (index, station) in stations.into_iter().enumerate() {
             let WifiStation { hosts, radio, channel, above_mac, mut streams } = station;
-            contenders.push(Contender::new(streams.backoff));
+            let area = areas.binary_search(&radio.area).map_or(0, |place| 1 + place);
+            contenders.push(Contender::new(area, streams.backoff));
             queues.push(streams.queue);
             let noise = radio.snr.map(NoiseErrors::new);
             let fading = radio.fading.zip(radio.snr);
@@ -219,7 +235,7 @@ impl WifiBss {
         });
         let neighbour = config.neighbour.map(|neighbour| {
             let [arrivals, backoff] = streams.neighbour;
-            contenders.push(Contender::new(backoff));
+            contenders.push(Contender::new(0, backoff));
             let mean_gap = neighbour.exchange.as_secs_f64() / neighbour.share.get();
             let mut foreign = Foreign {
                 place: contenders.len() - 1,
@@ -242,6 +258,7 @@ impl WifiBss {
             senders: Vec::with_capacity(contenders.len()),
             losers: Vec::new(),
             contenders,
+            hidden: Hidden::new(areas.len()),
             agreements,
             shared: [(0, Bytes::ZERO); CATEGORIES],
             peers,
@@ -314,14 +331,14 @@ impl WifiBss {
     }
 
     /// A packet arrives at contender `from` for contender `to`.
-    fn enqueue(&mut self, from: usize, to: usize, packet: Packet, now: Time, out: &mut Out) {
+    fn enqueue(&mut self, from: usize, to: usize, packet: &Packet, now: Time, out: &mut Out) {
         let category = Category::of(packet.dscp);
         let index = self.agreement(from, to, category);
         let up = from != AP;
         let station = if up { from } else { to };
         if !up && self.is_unreachable(station) {
             self.peers[station - 1].stats.down.unreachable += 1;
-            return out.drop(packet, DropReason::Unreachable);
+            return out.drop(*packet, DropReason::Unreachable);
         }
         let (is_shared, is_away) = (self.shares_queue(up), self.is_away(station));
         let limit = match if up { &self.config.station_queue } else { &self.config.queue } {
@@ -333,7 +350,7 @@ impl WifiBss {
         self.entered += 1;
         if !agreement.push(now, (self.entered, packet), (limit, held), out) {
             self.peers[station - 1].stats_mut(up).packets.overflowed += 1;
-            return out.drop(packet, DropReason::QueueFull);
+            return out.drop(*packet, DropReason::QueueFull);
         }
         if is_shared {
             let (packets, bytes) = &mut self.shared[category as usize];
@@ -352,8 +369,9 @@ impl WifiBss {
         if let Err(place) = self.used.binary_search(&function) {
             self.used.insert(place, function);
         }
-        let contender = &mut self.contenders[function / CATEGORIES];
-        let idle_from = matches!(self.phase, Phase::Idle { .. }).then(|| self.idle_from.max(contender.hold));
+        let sender = function / CATEGORIES;
+        let idle_from = self.is_idle(sender, now).then(|| self.idle_since(sender));
+        let contender = &mut self.contenders[sender];
         let state = &mut self.functions[function];
         if state.ready.is_empty() {
             state.wake(now, idle_from, &mut contender.backoff);
@@ -371,8 +389,8 @@ impl WifiBss {
 
     /// Forwards packets that the receiver has released, unless they are dropped above the MAC.
     fn hand_on(&mut self, station: usize, up: bool, now: Time, out: &mut Out) {
-        for index in 0..self.released.len() {
-            let packet = self.released[index];
+        let mut released = std::mem::take(&mut self.released);
+        for packet in &released {
             let peer = &mut self.peers[station];
             let (dropped, random) = &mut peer.above_mac[usize::from(up)];
             // Drawn for every packet, so that the n-th one uses the same random number under every scheme.
@@ -380,17 +398,18 @@ impl WifiBss {
             let stats = &mut peer.stats_mut(up).packets;
             if is_dropped {
                 stats.corrupted += 1;
-                out.corrupt(WifiBss::outlet(station, up), packet);
+                out.corrupt(WifiBss::outlet(station, up), *packet);
                 continue;
             }
             stats.delivered += 1;
             stats.delivered_bytes += packet.size;
             match self.place_of(packet.dst) {
                 to if up && to != AP => self.enqueue(AP, to, packet, now, out),
-                _ => out.send(WifiBss::outlet(station, up), packet),
+                _ => out.send(WifiBss::outlet(station, up), *packet),
             }
         }
-        self.released.clear();
+        released.clear();
+        self.released = released;
     }
 }
 
@@ -409,7 +428,8 @@ impl Component for WifiBss {
         let from = usize::from(port.0);
         let to = if from == AP { self.place_of(packet.dst) } else { AP };
         assert!(from != to, "{:?} is not in the BSS", packet.dst);
-        self.enqueue(from, to, *packet, now, out);
+        self.enqueue(from, to, packet, now, out);
+        self.schedule_hidden();
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {

@@ -41,6 +41,8 @@ pub(super) struct Frame {
     /// When its last bit arrives.
     pub(super) at: Time,
     pub(super) arrives: bool,
+    /// Whether another PPDU is on the air meanwhile.
+    pub(super) collides: bool,
 }
 
 impl Default for Ppdu {
@@ -198,7 +200,14 @@ impl WifiBss {
                 agreement.extend();
             }
             ppdu.psdu = length;
-            ppdu.frames.push(Frame { index: next, end: length, size, at: now, arrives: false });
+            ppdu.frames.push(Frame {
+                index: next,
+                end: length,
+                size,
+                at: now,
+                arrives: false,
+                collides: false,
+            });
             next += 1;
         }
         match ppdu.frames[..] {

@@ -34,6 +34,7 @@ pub(crate) fn mcs7() -> StationRadio {
         snr: None,
         fading: None,
         loss: MpduLoss::default(),
+        area: 0,
         power_save: None,
         roaming: None,
     }

@@ -2,6 +2,7 @@
 
 mod absences;
 mod harness;
+mod hidden;
 mod saturation;
 mod signal;
 mod timeline;
