@@ -70,7 +70,7 @@ impl WifiBss {
         if self.held_until == at {
             return self.expire(at, out);
         }
-        if self.garbled_end() == at {
+        if self.hidden.due == at && self.garbled_end() == at {
             return self.end_garbled(at, out);
         }
         match self.phase {

@@ -183,18 +183,23 @@ impl WifiBss {
 
     /// Computes when a station begins next into what it does not hear.
     pub(super) fn schedule_hidden(&mut self) {
-        if !self.hidden.exist() {
-            return;
+        // A cell whose stations hear each other pays for no more than this.
+        if self.hidden.exist() {
+            self.hidden.due = self.next_hidden();
         }
-        self.hidden.due = self.garbled_end();
+    }
+
+    fn next_hidden(&self) -> Time {
+        let end = self.garbled_end();
         if matches!(self.phase, Phase::Idle { .. }) {
-            return;
+            return end;
         }
-        for &function in &self.used {
+        let beginning = self.used.iter().filter_map(|&function| {
             let sender = function / CATEGORIES;
-            if self.area(sender).is_some_and(|area| self.hidden.idle_from(area) < Time::NEVER) {
-                self.hidden.due = self.hidden.due.min(self.functions[function].due(self.idle_since(sender)));
-            }
-        }
+            let area = self.area(sender)?;
+            (self.hidden.idle_from(area) < Time::NEVER)
+                .then(|| self.functions[function].due(self.idle_since(sender)))
+        });
+        beginning.fold(end, Time::min)
     }
 }
