@@ -1,9 +1,10 @@
 // Saturated stations of an 802.11n cell in ns-3: datagrams of 1470 B at 65 Mb/s (20 MHz, MCS 7), 62.5 Mb/s in all.
 //
-//   wifi STATIONS SECONDS [down|up|hidden [AMPDU [RTS]]]
+//   wifi STATIONS SECONDS [down|up|hidden [AMPDU [RTS [MBPS]]]]
 //
 // Down by default. `up` and `hidden` send to the access point, `hidden` from stations that do not hear each other. AMPDU is the
-// longest A-MPDU in bytes (65535), RTS is 1 for RTS and CTS. Prints one number: the datagrams that were delivered.
+// longest A-MPDU in bytes (65535), RTS is 1 for RTS and CTS, MBPS is what is sent in all (62.5). Prints one number: the datagrams that were
+// delivered.
 
 #include "ns3/applications-module.h"
 #include "ns3/core-module.h"
@@ -22,7 +23,6 @@ using namespace ns3;
 namespace {
 
 constexpr uint32_t payload = 1470;
-constexpr uint32_t offered = 62500000;
 constexpr double start = 2;
 
 // An MPDU is never given up, and a missed Block Ack is not requested.
@@ -59,13 +59,14 @@ int main(int argc, char** argv)
 {
     if (argc < 3)
     {
-        std::cerr << "usage: wifi STATIONS SECONDS [down|up|hidden [AMPDU [RTS]]]\n";
+        std::cerr << "usage: wifi STATIONS SECONDS [down|up|hidden [AMPDU [RTS [MBPS]]]]\n";
         return 2;
     }
     const uint32_t stations = std::atoi(argv[1]);
     const uint32_t seconds = std::atoi(argv[2]);
     const std::string way = argc > 3 ? argv[3] : "down";
     const uint32_t ampdu = argc > 4 ? std::atoi(argv[4]) : 65535;
+    const double offered = (argc > 6 ? std::atof(argv[6]) : 62.5) * 1e6;
     SetRules(argc > 5 && std::atoi(argv[5]) ? 0 : 4692480);
 
     NodeContainer nodes(1 + stations);

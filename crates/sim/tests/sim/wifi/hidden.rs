@@ -78,12 +78,12 @@ fn the_ppdu_that_began_first_arrives_up_to_the_other() {
     assert_eq!(bench.bss.stats().collision_time, Duration::ZERO, "it lies within the first PPDU");
 }
 
-/// ns-3.37's goodput of two saturated stations (`benches/peers/wifi.cc`) in Mb/s: that hear each other, that do not, and then with RTS and
-/// CTS. With aggregates and RTS it has 45.4, and 58.8 if they hear each other; ours have 58.6 and so lose nothing, as few RTS of 28 µs collide.
+/// ns-3.37's goodput of two saturated stations (`benches/peers/wifi.cc`, 125 Mb/s) in Mb/s: that hear each other, that do not, and then with RTS
+/// and CTS. 13.63 is that of 62.5 Mb/s in all: with more its runs differ by a factor of two (`docs/reports/2026-11-wifi-beside-ns3.md`).
 #[test]
 fn hidden_stations_have_the_goodput_of_ns3() {
     let scenes = [([1, 1], false), ([1, 2], false), ([1, 2], true)];
-    for (ampdu, expected) in [(0, [31.41, 27.82, 23.99]), (65_535, [55.46, 13.63, 58.8])] {
+    for (ampdu, expected) in [(0, [31.41, 27.82, 23.99]), (65_535, [56.61, 13.63, 58.45])] {
         for ((areas, rts), expected) in scenes.into_iter().zip(expected) {
             let config =
                 WifiConfig { ampdu: Bytes(ampdu), retry_limit: RetryLimit::Unlimited, rts, ..ht20() };
