@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -48,7 +49,9 @@ class Network:
         self.stack = ExitStack()
 
     def __enter__(self) -> Network:
-        """Make the namespaces."""
+        """Make the namespaces, which go as well if the script is told to end."""
+        for told in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(told, signal.default_int_handler)
         for name in self.names.values():
             ip(f"netns add {name}")
             self.stack.callback(ip, f"netns del {name}")
