@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lasthop import plots
 from lasthop.plots import DataFigure
 
 if TYPE_CHECKING:
@@ -41,15 +40,14 @@ class Picture:
     @classmethod
     def of(cls, figure: DataFigure, drawn: Path | None = None) -> Picture:
         """Draw a figure, unless it has been drawn as a PNG."""
-        picture, numbers = io.BytesIO(drawn.read_bytes() if drawn else b""), io.StringIO()
-        if drawn is None:
-            plots.save_png(figure, picture)
+        picture = drawn.read_bytes() if drawn else figure._repr_png_()
+        numbers = io.StringIO()
         columns = {name: np.asarray(column).tolist() for name, column in figure.data.items()}
         writer = csv.writer(numbers, lineterminator="\n")
         writer.writerow(columns)
         writer.writerows(zip(*columns.values(), strict=True))
         return cls(
-            data_url("image/png", picture.getvalue()),
+            data_url("image/png", picture),
             data_url("text/csv", numbers.getvalue().encode()),
             _spots(figure),
         )

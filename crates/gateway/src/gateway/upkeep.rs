@@ -163,12 +163,12 @@ impl Gateway {
         let missing = before.told.saturating_sub(arrived);
         let is_missing = missing > std::mem::replace(&mut before.missing, missing);
         let is_lost = lost > std::mem::replace(&mut before.lost, lost);
-        // One that lets the last packet of a handshake pass lets others pass.
-        let is_stopped = is_lost & (std::mem::take(&mut before.heard) == 0);
+        let heard = std::mem::take(&mut before.heard);
         if is_missing {
             self.doubt_doors();
         }
-        if is_stopped {
+        // A firewall that lets the last packet of a handshake pass lets others pass.
+        if is_lost && heard == 0 {
             self.close_doors(now);
         }
         // What was queued has come to this process, or never will.

@@ -107,11 +107,14 @@ impl<V: Into<Value>> From<Vec<V>> for Value {
     }
 }
 
-/// What `value` serializes to in a file, a table.
+/// What `value` serializes to in a file.
+///
+/// # Panics
+/// If it is not a table of plain values.
 pub(crate) fn to_toml(value: &impl Serialize) -> toml::Table {
     match Value::serialized(value, true).into_toml() {
         toml::Value::Table(table) => table,
-        _ => toml::Table::new(),
+        other => panic!("expected a table, found {other}"),
     }
 }
 
