@@ -549,8 +549,8 @@ def test_an_interrupt_of_the_emulation_alone_ends_it() -> None:
 @pytest.mark.parametrize(
     ("program", "problem"),
     [
-        ("ip link del eth0; sleep 1", "the interface of the client has disappeared"),
-        ("ip link set eth0 down; sleep 1", "the interface of the client went down"),
+        ("ip link del eth0; sleep 2", "the interface of the client has disappeared"),
+        ("ip link set eth0 down; sleep 2", "the interface of the client went down"),
     ],
 )
 def test_an_interface_that_a_program_removes_is_reported(

@@ -123,11 +123,13 @@ class Interfaces:
     ----------
     names : sequence of str
         Their names.
+    come_up : bool
+        Whether they are sure to be up before a program begins, which may put them down at once.
     """
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(self, names: Sequence[str], *, come_up: bool = False) -> None:
         self._numbers = {name: _number(name) for name in names}
-        self._were_up = {name for name in names if _is_up(name)}
+        self._were_up = {name for name in names if come_up or _is_up(name)}
         self.gone: list[str] = []
         self.down: list[str] = []
 

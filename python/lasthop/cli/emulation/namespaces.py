@@ -268,6 +268,7 @@ def _emulate(
         for device, end in zip(_DEVICES, (at_server, at_client), strict=True):
             end.expect("made")
             _connect(device, end.process.pid)
+        devices = Interfaces(_DEVICES, come_up=True)
         carrier = Carrier(emulation, _DEVICES, mtu, output, stop, wire=False)
         if not carrier.has_real_time():
             for end in (at_server, at_client):
@@ -290,7 +291,6 @@ def _emulate(
             stop.set()
             carrier.report()
             raise failed("option", failure, code=127)
-        devices = Interfaces(_DEVICES)
         code = _wait(
             at_client.process, devices, dict(zip(_DEVICES, (at_server, at_client), strict=True)), stop
         )
