@@ -63,11 +63,11 @@ def test_a_tail_that_was_not_seen_is_not_told() -> None:
             assert (p_greater(np.full(runs, 2.0), np.full(runs, 1.0), share) <= level) is told
     tests = QuantileElimination(0.95, 0.05, arms=2, looks=1, higher=False)
     late, soon = np.full(200, 9.0), np.full(200, 1.0)
-    assert tests.surely_worse(late, soon)
-    assert not tests.surely_worse(soon, late)
+    assert tests.worse(late, soon)
+    assert not tests.worse(soon, late)
     # One of twenty runs of the leader is later: more often than a p95 allows for sure.
     soon[:10] = 20.0
-    assert not tests.surely_worse(late, soon)
+    assert not tests.worse(late, soon)
 
 
 def paired(shape: Callable[[np.random.Generator, tuple[int, int]], Values]) -> Truth:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -42,6 +42,9 @@ class Elimination:
         Whether a higher value is better.
     """
 
+    misses_rare: ClassVar[bool] = True
+    """Whether failures that the leader has not met may make up for a difference."""
+
     error: float
     arms: int
     looks: int
@@ -52,33 +55,32 @@ class Elimination:
         """The level of one test."""
         return self.error / 2 / self.looks / max(1, self.arms - 1)
 
-    def surely_worse(self, arm: Sample, leader: Sample) -> bool:
-        """Whether an arm is worse than the leader, whatever rare event has not been met so far.
+    def far_worse(self, arm: Sample, leader: Sample, margin: float, best: float) -> bool:
+        """Whether an arm is worse than the leader, and by more than `margin`, so that it may stop.
 
         Parameters
         ----------
         arm, leader : array
             Paired values.
+        margin : float
+            A share of the leader's mean.
+        best : float
+            The best value of any run so far.
 
         Returns
         -------
         bool
-            Whether the lower bound of the leader's advantage is above zero, and a rare event that offsets the
-            advantage would have been seen. The event is a run in which the leader fails and the arm is at
-            its best. If a share q of such runs offsets the advantage, n runs have none with probability
-            (1 - q)^n. A failing leader has the value 0; if lower is better, twice its mean or the worst value
-            seen.
+            Whether the difference is significant, its 95 % interval is beyond the margin, and a rare event
+            that offsets it would have been seen: a run in which the arm has `best`. If a share q of such runs
+            offsets the difference, n runs have none with probability (1 - q)^n. Failures of the leader need
+            not have been seen, since it goes on.
         """
         found = estimate(self._advantage(arm, leader), level=1 - 2 * self.level)
-        if not found.low > 0:
+        beyond = estimate(self._advantage(arm, (1 - margin if self.higher else 1 + margin) * leader))
+        if not (found.low > 0 and beyond.low > 0):
             return False
-        if self.higher:
-            at_risk = float(arm.max()) - min(0.0, float(arm.min()), float(leader.min()))
-        else:
-            worst = max(2 * float(leader.mean()), float(leader.max()), float(arm.max()))
-            at_risk = worst - float(arm.min())
-        unseen = (at_risk / (at_risk + found.low)) ** found.n if at_risk > 0 else 0.0
-        return bool(unseen <= self.error / 2)
+        at_risk = abs(best - float(leader.mean()))
+        return bool((at_risk / (at_risk + found.low)) ** found.n <= self.error / 2)
 
     def worse(self, arm: Sample, leader: Sample) -> bool:
         """Whether an arm is worse than the leader, by the runs that were made."""
@@ -119,6 +121,9 @@ class QuantileElimination:
         As in `Elimination`.
     """
 
+    misses_rare: ClassVar[bool] = False
+    """Whether failures that the leader has not met may make up for a difference."""
+
     share: float
     error: float
     arms: int
@@ -130,7 +135,7 @@ class QuantileElimination:
         """The level of one test."""
         return self.error / self.looks / max(1, self.arms - 1)
 
-    def surely_worse(self, arm: Sample, leader: Sample) -> bool:
+    def far_worse(self, arm: Sample, leader: Sample, margin: float, best: float) -> bool:
         """Whether an arm's quantile is worse than the leader's."""
         return self._better(leader, arm)
 

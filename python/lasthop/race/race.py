@@ -39,8 +39,9 @@ class Race(Shown):
     """A comparison of many arms over the same fades, each paired with a baseline; worse arms stop early.
 
     Run `r` of every arm has the same seed and run number, so it meets the same fades. The number of runs
-    doubles from look to look. At a look, an arm stops if it is worse than the leader, or if it is as good and
-    its ratio to the baseline is precise enough. Results do not depend on the number of threads.
+    doubles from look to look. At a look, an arm stops if it is worse than the leader, to resume if a later
+    look denies it, or if it is as good and its ratio to the baseline is precise enough. Results do not
+    depend on the number of threads.
 
     Parameters
     ----------
@@ -315,34 +316,53 @@ class Race(Shown):
         self.refused.append(Refusal(arm, reason))
 
     def _decide(self) -> None:
-        """Evaluate a complete look: stop arms that are worse or precise enough."""
+        """Evaluate a complete look: stop arms that are worse or precise enough.
+
+        What stopped as worse is compared with the leader of each later look, as if it were at its best in the
+        runs that it has not made. If it is no longer worse, it makes them, and the look is evaluated anew.
+        """
         runs = self.looks[self._look]
-        self._look += 1
         for arm in self._running:
             self._counted[arm] = runs
         # The worst value, which replaces missing ones, may have changed.
         self._samples.clear()
-        if self.finished:
-            return
-        if self._screen is not None and self._look <= self.early_looks:
+        if self._screen is not None and self._look < self.early_looks:
+            self._look += 1
             stopped = {*self._screen(self)} - {self.baseline}
             self._running = [arm for arm in self._running if arm not in stopped]
             return
         leader = self.leader()
+        if self._resume(leader, runs):
+            return
+        self._look += 1
+        if self.finished:
+            return
         # All others are paired with these two, so they run until no other arm does.
         pivots = {leader, self.baseline}
         stopped = set()
+        best = self._seen(worst=False)
         for arm in self._running:
             pair = self.pair(arm, leader)
             if self._tests.as_good(*pair, self.margin):
                 if runs >= FEWEST_TO_STOP and self._width(*self.pair(arm, self.baseline)) <= 1:
                     stopped.add(arm)
-            elif self._tests.surely_worse(*pair):
+            elif arm in self._eliminated or self._tests.far_worse(*pair, self.margin, best):
                 self._eliminated.add(arm)
                 stopped.add(arm)
         self._running = [arm for arm in self._running if arm not in stopped - pivots]
-        if {*self._running} <= pivots & stopped:
+        goes_on = self._eliminated and self._tests.misses_rare
+        if {*self._running} <= pivots & stopped and not goes_on:
             self._look = len(self.looks)
+
+    def _resume(self, leader: Arm, runs: int) -> bool:
+        """Resume arms that stopped as worse and no longer are; return whether some have runs to make."""
+        if not self._tests.misses_rare:
+            return False
+        resumed = [arm for arm in self._eliminated if not self._tests.worse(*self._extended(arm, leader))]
+        self._eliminated -= {*resumed}
+        behind = [arm for arm in self.arms if arm in resumed and self._counted[arm] < runs]
+        self._running += behind
+        return bool(behind)
 
     @property
     def _tests(self) -> Tests:
@@ -359,7 +379,7 @@ class Race(Shown):
     def _excess(self, runs: int) -> float:
         """Return the largest half-width of a ratio to the baseline, in multiples of the precision."""
         against = self._sample(self.baseline, runs)
-        others = [arm for arm in self._running if arm != self.baseline]
+        others = [arm for arm in self._running if arm != self.baseline and self._counted[arm] >= runs]
         return max((self._width(self._sample(arm, runs), against) for arm in others), default=0.0)
 
     def _width(self, arm: Sample, baseline: Sample) -> float:
@@ -382,7 +402,8 @@ class Race(Shown):
             # The half-width shrinks with the square root of the number of runs.
             wanted = have * min(self._excess(have), 1e3) ** 2
             end = next((each for each in self.looks if each >= wanted), self.looks[-1])
-        return made + len(self._running) * max(self.looks[self._look] - have, end - have)
+        end = max(end, self.looks[self._look])
+        return made + sum(end - self._counted[arm] for arm in self._running)
 
     @property
     def eliminated(self) -> frozenset[Arm]:
@@ -404,26 +425,39 @@ class Race(Shown):
         shown = metric or self.metric
         key = (arm, runs, shown)
         if key not in self._samples:
-            values = self._values(arm, shown, runs)
-            if shown == self.metric and np.isnan(values).any():
-                worst = self._statistic.missing(self._worst_seen(), self.better)
-                values = np.where(np.isnan(values), worst, values)
+            values = self._filled(arm, runs) if shown == self.metric else self._values(arm, shown, runs)
             self._samples[key] = independent(values, len(self._variants))
         return self._samples[key]
+
+    def _filled(self, arm: Arm, runs: int) -> Sample:
+        """Return the values of the metric, with what a run without it counts as."""
+        values = self._values(arm, self.metric, runs)
+        if np.isnan(values).any():
+            worst = self._statistic.missing(self._seen(worst=True), self.better)
+            return np.where(np.isnan(values), worst, values)
+        return values
 
     def pair(self, arm: Arm, other: Arm, metric: str | None = None) -> tuple[Sample, Sample]:
         """Return the samples of two arms over the runs that both have; see `sample`."""
         runs = min(self._counted[arm], self._counted[other])
         return self._sample(arm, runs, metric), self._sample(other, runs, metric)
 
-    def _worst_seen(self) -> float:
-        """Return the worst value of the metric in any counted run."""
+    def _extended(self, arm: Arm, leader: Arm) -> tuple[Sample, Sample]:
+        """Return the samples of an arm, at its best in runs that it has not made, and of the leader."""
+        made, runs = self._counted[arm], self._counted[leader]
+        values = self._filled(arm, made)
+        best = values.max() if self.better == "higher" else values.min()
+        values = np.append(values, np.full(runs - made, best))
+        return independent(values, len(self._variants)), self._sample(leader, runs)
+
+    def _seen(self, *, worst: bool) -> float:
+        """Return the best or the worst value of the metric in any counted run."""
         every = [self._values(arm, self.metric, runs) for arm, runs in self._counted.items()]
         seen = np.concatenate(every)
         seen = seen[~np.isnan(seen)]
         if len(seen) == 0:
             raise NoValuesError(f"no run has a {self.metric}: none finished; raise the scenario's limit")
-        return float(seen.min() if self.better == "higher" else seen.max())
+        return float(seen.min() if worst == (self.better == "higher") else seen.max())
 
     def leader(self) -> Arm:
         """Return the best of the arms that have the most runs and are not eliminated."""

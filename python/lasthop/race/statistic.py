@@ -38,8 +38,12 @@ class Against:
 class Tests(Protocol):
     """The tests of a comparison, on paired samples of two arms."""
 
-    def surely_worse(self, arm: Sample, leader: Sample) -> bool:
-        """Whether an arm is worse than the leader with enough certainty to stop."""
+    @property
+    def misses_rare(self) -> bool:
+        """Whether failures that the leader has not met may make up for a difference."""
+
+    def far_worse(self, arm: Sample, leader: Sample, margin: float, best: float) -> bool:
+        """Whether an arm is so much worse than the leader that it may stop; `best` is that of any run."""
 
     def worse(self, arm: Sample, leader: Sample) -> bool:
         """Whether an arm is worse than the leader, by the runs that were made."""
