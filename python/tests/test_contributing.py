@@ -149,7 +149,7 @@ def test_what_the_how_tos_add_works() -> None:
         text = wanted[path].decode()
         wanted[path] = with_lines(text, after, lines).encode()
         assert wanted[path] != text.encode(), path
-    wanted["crates/experiment/tests/toys.rs"] = TOYS.encode()
+    wanted["crates/tests/tests/toys.rs"] = TOYS.encode()
     arrange(TREE, wanted)
     # The crates of others are those of `make test`; only the workspace is compiled, and not optimised.
     command = ["cargo", "test", "--quiet"]

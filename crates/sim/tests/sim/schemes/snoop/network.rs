@@ -1,7 +1,8 @@
 //! Local retransmission in a network: a base station beside the source, beside the destination, or both, with
 //! losses on either side.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::{Hash, Hasher};
 
 use lasthop_base::{BitRate, Bytes, Duration, Stream, Streams, Time};
 use lasthop_channel::Model;
@@ -21,9 +22,22 @@ use lasthop_testing::stations::{
 
 const WORLDS: u64 = 3_000;
 
-/// Packets by their contents; copies are expedited.
-fn key(packet: &Packet) -> String {
-    format!("{:?}", Packet { dscp: Dscp::DEFAULT, ..*packet })
+/// A packet by its contents; copies are expedited.
+#[derive(PartialEq)]
+struct Contents(Packet);
+
+impl Contents {
+    fn of(packet: &Packet) -> Contents {
+        Contents(Packet { dscp: Dscp::DEFAULT, ..*packet })
+    }
+}
+
+impl Eq for Contents {}
+
+impl Hash for Contents {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.segment().map(|segment| (segment.seq, segment.ack)).hash(state);
+    }
 }
 
 /// The scheme's agent, with checks: each packet is forwarded unchanged or suppressed; a copy is of a segment that was
@@ -38,8 +52,8 @@ struct Watched {
     /// The highest acknowledgement of data that the agent knows.
     acked: Option<SeqNum>,
     /// Number of times that each segment was forwarded, and copied.
-    forwarded: BTreeMap<String, (u64, u64)>,
-    passed: BTreeMap<String, Packet>,
+    forwarded: HashMap<Contents, (u64, u64)>,
+    passed: HashSet<Contents>,
     suppressed: u64,
     answered: u64,
     copies: u64,
@@ -53,8 +67,8 @@ impl Watched {
             idle: schemes.snoop.idle,
             last_active: Time::ZERO,
             acked: None,
-            forwarded: BTreeMap::new(),
-            passed: BTreeMap::new(),
+            forwarded: HashMap::new(),
+            passed: HashSet::new(),
             suppressed: 0,
             answered: 0,
             copies: 0,
@@ -65,7 +79,8 @@ impl Watched {
         let segment = copy.segment().expect("a copy of a segment");
         let end = segment.seq + segment.seq_len();
         assert!(self.acked.is_none_or(|ack| end > ack), "{copy:?} is acknowledged: {:?}", self.acked);
-        let (forwarded, copies) = self.forwarded.get_mut(&key(copy)).expect("a copy of what was forwarded");
+        let (forwarded, copies) =
+            self.forwarded.get_mut(&Contents::of(copy)).expect("a copy of what was forwarded");
         *copies += 1;
         assert!(*copies <= *forwarded * self.attempts, "{copies} copies of {copy:?}");
         self.copies += 1;
@@ -92,16 +107,16 @@ impl Watched {
             Effect::Send(to, found) => {
                 assert_eq!((to, found), (port.across(), *packet));
                 if port == Port::WIRED {
-                    self.forwarded.entry(key(packet)).or_default().0 += 1;
+                    self.forwarded.entry(Contents::of(packet)).or_default().0 += 1;
                 } else {
-                    self.passed.insert(key(packet), *packet);
+                    self.passed.insert(Contents::of(packet));
                 }
             }
             Effect::Drop(found, DropReason::Suppressed) => {
                 assert_eq!(found, *packet);
                 self.suppressed += 1;
                 if port == Port::RADIO {
-                    self.passed.insert(key(packet), *packet);
+                    self.passed.insert(Contents::of(packet));
                 }
             }
             other => panic!("{packet:?} causes {other:?}"),
@@ -110,7 +125,7 @@ impl Watched {
             match effect {
                 Effect::Send(Port::RADIO, copy) => self.note_copy(copy),
                 Effect::Send(Port::WIRED, copy) => {
-                    assert!(self.passed.contains_key(&key(copy)), "{copy:?} was never sent");
+                    assert!(self.passed.contains(&Contents::of(copy)), "{copy:?} was never sent");
                     self.answered += 1;
                 }
                 other => panic!("{packet:?} causes {other:?}"),
