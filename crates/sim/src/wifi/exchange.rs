@@ -8,7 +8,7 @@ use super::agreement::{Agreement, Mpdu};
 use super::{AP, CATEGORIES, FOREIGN, WifiBss};
 
 /// State of the medium.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Phase {
     /// Idle; the next transmission is due at `due`.
     Idle { due: Time },
@@ -49,11 +49,14 @@ impl WifiBss {
 
     /// Processes everything that is due by `now`.
     pub(super) fn advance(&mut self, now: Time, out: &mut Out) {
+        let mut steps = 0u32;
         loop {
             let at = self.due();
             if at > now {
                 return;
             }
+            steps += 1;
+            debug_assert!(steps < 1_000_000, "what is due at {at} never ends: {:?}", self.phase);
             self.step(at, out);
             self.schedule_hidden();
         }
