@@ -5,6 +5,7 @@ from lasthop.advice.installation import plan
 from lasthop.advice.judgement import Change, Effect, Judgement, Limit, Remedy
 from lasthop.advice.remedies import SENDERS, STACK_SENDERS, Deployment, Part, Sender
 from lasthop.advice.steps import Steps
+from lasthop.advice.transports import BothAdvice, Pair, sender_of
 from lasthop.advice.uses import USES, Measure, Use
 
 __all__ = [
@@ -12,12 +13,14 @@ __all__ = [
     "STACK_SENDERS",
     "USES",
     "Advice",
+    "BothAdvice",
     "Change",
     "Deployment",
     "Effect",
     "Judgement",
     "Limit",
     "Measure",
+    "Pair",
     "Part",
     "Remedy",
     "Sender",
@@ -25,4 +28,5 @@ __all__ = [
     "Use",
     "advise",
     "plan",
+    "sender_of",
 ]

@@ -63,6 +63,12 @@ def server(incomplete: str) -> Values:
     return [(name, each.title) for name, each in known.items() if name.startswith(incomplete)]
 
 
+def transport(incomplete: str) -> Values:
+    """Complete a value of `lasthop advise --transport`."""
+    known = {"tcp": "a server of TCP", "quic": "a server of QUIC", "any": "what helps both"}
+    return [(name, what) for name, what in known.items() if name.startswith(incomplete)]
+
+
 def use(incomplete: str) -> Values:
     """Complete a use of the link."""
     from lasthop.advice import USES

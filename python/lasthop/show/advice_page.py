@@ -9,6 +9,7 @@ from typing import Any
 from lasthop._lasthop import __version__
 from lasthop.advice.advice import Advice, losses_in_words
 from lasthop.advice.judgement import Effect, Judgement, Remedy
+from lasthop.advice.transports import BothAdvice
 from lasthop.advice.uses import SHORT_TRANSFER
 from lasthop.advice.wording import (
     assumptions,
@@ -53,6 +54,17 @@ def document(advice: Advice) -> dict[str, Any]:
         ],
         "measure": advice.measure.irtt,
         "runs": advice.runs,
+    }
+
+
+def both_document(both: BothAdvice) -> dict[str, Any]:
+    """Return the advice for TCP, for QUIC and for both, with the keys of docs/reference/json.md."""
+    return {
+        "lasthop": __version__,
+        "verdict": both.verdict(),
+        "advised": [pair.remedy.title for pair in both.advised],
+        "tcp": document(both.tcp),
+        "quic": document(both.quic),
     }
 
 

@@ -15,7 +15,7 @@ import lasthop
 from lasthop import advice as advising
 from lasthop import fitting
 from lasthop._lasthop import quantity
-from lasthop.advice import SENDERS, STACK_SENDERS, USES, Advice, Judgement, Remedy
+from lasthop.advice import SENDERS, STACK_SENDERS, USES, Advice, BothAdvice, Judgement, Remedy, sender_of
 from lasthop.advice.advice import losses_in_words
 from lasthop.advice.wording import (
     assumptions,
@@ -58,7 +58,10 @@ from lasthop.core import formats
 from lasthop.core.names import unknown
 from lasthop.fitting import FittedLink
 from lasthop.race import RaceError
-from lasthop.show.advice_page import document, html
+from lasthop.show.advice_page import both_document, document, html
+
+TRANSPORTS = {"tcp": ("TCP",), "quic": ("QUIC",), "any": ("TCP", "QUIC")}
+"""The protocols of each value of --transport."""
 
 
 def advise(
@@ -92,6 +95,14 @@ def advise(
             help="The server's sender now: linux, which is CUBIC, linux-bbr, or quinn-cubic for QUIC.",
         ),
     ] = "linux",
+    transport: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHICH",
+            autocompletion=complete.transport,
+            help="tcp or quic, instead of that of --sender; any for what helps both.",
+        ),
+    ] = None,
     user: User = "client",
     captured: Captured = None,
     every: Every = None,
@@ -117,6 +128,7 @@ def advise(
     known properties: --loss 2% --burst 5 --rate 8Mbps --rtt 60ms.
     """
     check(sender, uses or [])
+    senders = _senders(sender, transport)
     known = link_properties(rate=rate, up_rate=up_rate, rtt=rtt, last_hop_rtt=last_hop_rtt)
     try:
         with Activity("reading") as activity:
@@ -136,33 +148,61 @@ def advise(
             else:
                 link = _stated_link(loss, burst, **known)
             name = files[0].name if files else "link"
-            advice, written = advised(
-                link,
-                uses or ["bulk"],
-                sender=sender,
-                seed=seed,
-                jobs=jobs,
-                out=out or Path(f"{name}.advice"),
-                activity=activity,
-            )
-            planned = _write_plan(advice, plan) if plan is not None else None
+            directory = out or Path(f"{name}.advice")
+            each = [
+                advised(
+                    link,
+                    uses or ["bulk"],
+                    sender=sender,
+                    seed=seed,
+                    jobs=jobs,
+                    out=directory / protocol if len(senders) > 1 else directory,
+                    activity=activity,
+                )
+                for protocol, sender in senders.items()
+            ]
+            both = BothAdvice(each[0][0], each[1][0]) if len(each) > 1 else None
+            advices = each[0][0].advised if both is None else [pair.remedy for pair in both.advised]
+            planned = _write_plan(next(iter(advices), None), plan) if plan is not None else None
     except (RaceError, ValueError) as error:
         raise RefusedError(str(error)) from None
     except RuntimeError as fault:  # A run crashed; the message says how to replay it.
         raise failed("run", str(fault), code=CRASHED) from None
     if as_json:
-        emit_document(json.dumps(document(advice), indent=2, ensure_ascii=False))
+        found = document(each[0][0]) if both is None else both_document(both)
+        emit_document(json.dumps(found, indent=2, ensure_ascii=False))
     else:
-        show(advice)
-        emit(f"\nwritten to {written}")
+        if both is None:
+            show(each[0][0])
+        else:
+            _show_both(both)
+        for _, written in each:
+            emit(f"\nwritten to {written}")
         if planned is not None:
             emit(f"to install it: {planned}")
 
 
-def _write_plan(advice: Advice, directory: Path) -> str:
-    """Write the files that install the first advised remedy; return where they are."""
+def _senders(sender: str, transport: str | None) -> dict[str, str]:
+    """Return the server's sender now for each protocol of --transport.
+
+    Raises
+    ------
+    RefusedError
+        If there is no such transport, or this build has no QUIC.
+    """
+    if transport is None:
+        return {"": sender}
+    if transport not in TRANSPORTS:
+        raise RefusedError(f"--transport: {unknown('transport', transport, list(TRANSPORTS))}")
+    if not STACK_SENDERS:
+        raise RefusedError("--transport: this build has no QUIC; leave the option out")
+    return {each.lower(): sender_of(sender, each) for each in TRANSPORTS[transport]}
+
+
+def _write_plan(remedy: Remedy | None, directory: Path) -> str:
+    """Write the files that install a remedy; return where they are."""
     with Output(directory) as output:
-        for name, text in advising.plan(next(iter(advice.advised), None)).items():
+        for name, text in advising.plan(remedy).items():
             output.text(name, text)
     return output.summary()
 
@@ -284,6 +324,39 @@ def show(advice: Advice) -> None:
         emit(f"\n{note}")
 
 
+def _show_both(both: BothAdvice) -> None:
+    """Print what helps TCP, QUIC and both; the pages have the rest."""
+    from lasthop.cli.table import Table
+
+    emit(f"{both.verdict()}\n")
+    for name, each in (("TCP", both.tcp), ("QUIC", both.quic)):
+        emit(f"{name}, {each.now.title}: now {each.first.measure.write(each.now.value)}. {each.verdict()}")
+    emit(f"simulated: {both.tcp.first.use.simulated}\n")
+    advised = both.advised
+    table = Table("remedy", "gain over TCP", "over QUIC", "where")
+    for pair in both.pairs:
+        known = pair.remedy
+        places = ", ".join(known.deployment.places)
+        table.row(
+            f"{'* ' if pair in advised else '  '}{known.title}",
+            *(_gain(each, advice) for each, advice in ((pair.tcp, both.tcp), (pair.quic, both.quic))),
+            places if known.deployment.available else f"{places}: not to be had today",
+        )
+    table.print()
+    for index, pair in enumerate(advised):
+        what = "for more effort" if index else "do this"
+        emit(f"\n{what}: {pair.remedy.title}, {'; '.join(both.gains(pair))}")
+        _print_steps(pair.remedy)
+
+
+def _gain(remedy: Remedy | None, advice: Advice) -> str:
+    if remedy is None:
+        return "not tried"
+    if remedy.useless:
+        return "no use"
+    return advice.first.measure.gain(remedy.gain, remedy.gain_low, remedy.gain_high)
+
+
 def _print_judgement(advice: Advice, judgement: Judgement) -> None:
     from lasthop.cli.table import Table
 
@@ -334,7 +407,15 @@ def _print_advised(advice: Advice, each: Remedy, what: str) -> None:
         emit(f"  {note}")
     if each.meaning:
         emit(f"  {each.meaning}")
-    for part in each.deployment.parts:
+    _print_steps(each)
+    if each.deployment.reads_tcp:
+        emit("  not inside a VPN, which hides TCP headers; TLS does not matter")
+    for effect in advice.harmed(each.arm):
+        emit(f"  harms {effect.use.title}: {changed(effect)}")
+
+
+def _print_steps(remedy: Remedy) -> None:
+    for part in remedy.deployment.parts:
         emit(f"  {part.name} ({part.place}): {part.steps.owner}")
         for line in part.steps.commands:
             emit(f"    {line}")
@@ -342,10 +423,6 @@ def _print_advised(advice: Advice, each: Remedy, what: str) -> None:
             emit(f"    {part.steps.note}")
         if part.cost:
             emit(f"    cost: {part.cost}")
-    if each.deployment.reads_tcp:
-        emit("  not inside a VPN, which hides TCP headers; TLS does not matter")
-    for effect in advice.harmed(each.arm):
-        emit(f"  harms {effect.use.title}: {changed(effect)}")
 
 
 def _print_effects(advice: Advice) -> None:

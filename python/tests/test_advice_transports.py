@@ -1,0 +1,79 @@
+"""Advice for a server of TCP and one of QUIC at once."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, Command
+from test_advice_uses import ARQ, BBR, FQ, SPLIT, judged
+
+from lasthop.advice import Advice, BothAdvice, advise
+from lasthop.fitting import stated_link
+from lasthop.race import Arm
+
+
+def test_what_helps_both_transports_is_worthwhile_for_each() -> None:
+    """A split does nothing for QUIC, and BBR has a name of its own there. What harms one is left out."""
+    quinn = {"linux": "quinn-cubic", "linux-bbr": "quinn-bbr"}
+
+    def advice(sender: str, gains: dict[Arm, float]) -> Advice:
+        found = judged("bulk", gains)
+        if sender == "quinn-cubic":
+            renamed = [
+                replace(each, arm=replace(each.arm, sender=quinn[str(each.arm.sender)]))
+                for each in found.remedies
+            ]
+            found = replace(found, remedies=tuple(renamed), now=renamed[0])
+        link = stated_link(8e6, 0.06, loss=0.01)
+        return Advice(link, sender, (found,), (), None, {}, link.measure, 0)
+
+    tcp = advice("linux", {BBR: 3.0, SPLIT: 4.0, ARQ: 3.0, FQ: 1.3})
+    both = BothAdvice(tcp, advice("quinn-cubic", {BBR: 4.0, SPLIT: 1.0, ARQ: 4.0, FQ: 1.0}))
+    assert [pair.remedy.arm for pair in both.pairs] == [BBR, SPLIT, ARQ, FQ]
+    assert [pair.remedy.arm for pair in both.pairs if pair.helps_both] == [BBR, ARQ]
+    # A setting of servers is easier than a product on the path that gains as much.
+    (first,) = both.advised
+    assert [part.name for part in first.remedy.deployment.parts] == ["BBR"]
+    assert both.verdict() == "Use BBR: TCP 3 times as fast (3 to 3); QUIC 4 times as fast (4 to 4)"
+    both = BothAdvice(tcp, advice("quinn-cubic", {BBR: 0.7, SPLIT: 1.0, ARQ: 1.0, FQ: 1.0}))
+    assert (both.advised, both.verdict()) == ([], "Nothing that was tried helps both.")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--transport", "sctp"], '--transport: there is no transport "sctp"; there are tcp, quic, any'),
+        (["--transport", "any", "--sender", "quic"], "--sender"),
+    ],
+)
+def test_transports_are_checked(command: Command, arguments: list[str], message: str) -> None:
+    result = command("advise", "starlink", *arguments)
+    assert result.returncode == 2
+    assert message in result.stderr, result.stderr
+
+
+def test_advice_for_both_transports_is_printed_and_written(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schemes = ("basic", "arq", "snoop")
+    monkeypatch.setattr(
+        "lasthop.advice.remedies.arms", lambda sender: [Arm(sender, name) for name in schemes]
+    )
+    # As many runs as the document needs, not as the judgement.
+    monkeypatch.setattr("lasthop.advice.advise", partial(advise, runs=(8, 8), effects=False))
+    out = tmp_path / "advice"
+    link = ["--loss", "2%", "--rate", "1Mbps", "--rtt", "200ms", "--transport", "any"]
+    result = command("advise", *link, "--out", str(out), "--plan", str(tmp_path / "plan"), "--json")
+    assert result.returncode == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert (found["tcp"]["sender"], found["quic"]["sender"]) == ("linux", "quinn-cubic")
+    assert found["advised"] == ["arq"]
+    assert {each.name for each in out.iterdir()} == {"tcp", "quic"}
+    assert (tmp_path / "plan" / "README.txt").read_text().startswith("To install: arq")
+    keys = (ROOT / "docs/reference/json.md").read_text().partition("## `lasthop advise --json`")[2]
+    assert set(found) <= {*re.findall("`([a-z_0-9]+)`", keys.partition("\n## ")[0])}
