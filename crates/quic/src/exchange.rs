@@ -374,6 +374,10 @@ impl Component for Client {
         self.0.wake(now, out);
     }
 
+    fn on_signal(&mut self, now: Time, signal: &Signal, out: &mut Out) {
+        self.0.on_signal(now, signal, out);
+    }
+
     fn next_wakeup(&self) -> Time {
         self.0.next_wakeup()
     }
