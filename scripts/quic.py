@@ -7,6 +7,7 @@ with remedies, and beside TCP, which takes some minutes.
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import re
 import statistics
@@ -77,6 +78,14 @@ DIVISIONS = (
     ("linux", "i-tcp"),
 )
 SIZES = ("1 MB", "4 MB", "10 MB")
+# Of figures 6, 4b and 4a of NSDI 2024.
+UPLOAD_LOSSES = (0, 1, 2, 3, 4, 5)
+INTERVALS = ((30, 10), (60, 20), (120, 20))
+MEDIA = (None, (2, 8), (4, 16), (8, 20))
+# Of PEMI's report on quinn: transfers at two losses, and 20 s of frames.
+PEMI_SIZES = ("100 KB", "1 MB", "5 MB", "20 MB")
+FRAMES = 600
+FRAME_TIME = 0.033
 RARE = ((2, "25 ms"), (1000, "25 ms"), (1000, "50 ms"), (1000, "200 ms"))
 ACKNOWLEDGEMENTS = ((1, "25 ms"), (2, "25 ms"), (10, "25 ms"), (1000, "25 ms"), (1000, "60 ms"))
 PAIRS = (
@@ -244,6 +253,133 @@ def divisions(runs: int = RUNS) -> list[str]:
     return rows
 
 
+def upload(sender: str, scheme: str, runs: int, **settings: object) -> float:
+    """Return the median goodput of the authors' upload of 10 MB in Mb/s."""
+    usual = {"sender": sender, "transfer.size": "10 MB", "scheme.sidekick.directions": "both"}
+    scenario = load(PATHS / "upload.toml").with_({**usual, "schemes": [scheme], **settings})
+    rates = [float(scenario.run(scheme, run=run).metrics[METRIC]) for run in range(runs)]
+    return statistics.median(rates) / 1e6
+
+
+def upload_losses(runs: int = RUNS) -> list[str]:
+    """Return a row for each sender and scheme on the authors' upload: its goodput at each loss."""
+    rows = []
+    for sender, scheme in DIVISIONS:
+        channels = [{"frame-loss": {"loss": loss / 100}} for loss in UPLOAD_LOSSES]
+        rates = [upload(sender, scheme, runs, **{"radio.channel": each}) for each in channels]
+        rows.append(row([f"`{sender}`", f"`{scheme}`", *(f"{rate:.2f}" for rate in rates)]))
+    return rows
+
+
+def intervals(runs: int = RUNS) -> list[str]:
+    """Return a row: the goodput of the authors' upload at each interval of quACKs."""
+    rates = []
+    for wait, threshold in INTERVALS:
+        quacks = {"scheme.sidekick.wait": f"{wait} ms", "scheme.sidekick.threshold": threshold}
+        rates.append(upload("quinn-pacubic", "sidekick", runs, **quacks))
+    return [row(["here", *(f"{rate:.2f}" for rate in rates)])]
+
+
+def quantiles(values: Sequence[float], *ranks: float) -> list[str]:
+    """Return quantiles of times in milliseconds."""
+    ordered = sorted(values)
+    return [f"{1e3 * ordered[min(len(ordered) - 1, int(rank * len(ordered)))]:.1f}" for rank in ranks]
+
+
+def media(runs: int = RUNS) -> list[str]:
+    """Return a row for each interval of quACKs: how long messages of a call wait to be played in order."""
+    message = {"constant": "240 B"}
+    call = {
+        "kind": "telemetry",
+        "from": "mobile",
+        "to": "fixed",
+        "request": message,
+        "response": {"constant": "1 B"},
+        "think": {"constant": "20 ms"},
+        "requests": 3000,
+    }
+    path = load(PATHS / "upload.toml").with_(
+        {
+            "transfer": None,
+            "application": {"call": call},
+            "sender": "quinn-cubic",
+            "quic.one_stream": True,
+            "radio.channel": "perfect",
+            "radio.uplink.channel": {"frame-loss": {"loss": 0.036}},
+            "scheme.sidekick.wait": "1 s",
+        }
+    )
+    rows = []
+    for quacks in MEDIA:
+        scheme, settings, name = "basic", {}, "none"
+        if quacks is not None:
+            scheme, name = "sidekick", f"{quacks[0]} packets"
+            settings = {"scheme.sidekick.every": quacks[0], "scheme.sidekick.threshold": quacks[1]}
+        scenario = path.with_({"schemes": [scheme], **settings})
+        waits: list[float] = []
+        for run in range(runs):
+            found = scenario.run(scheme, run=run).response_times("call")
+            sent, times = list(found["since_s"]), list(found["time_s"])
+            played = [since + time for since, time in zip(sent, times, strict=True)]
+            # Who was played at once has not waited, nor has the one that was lost: others have waited for it.
+            waits.append(0.0)
+            for before, now, time in zip(played, played[1:], times[1:], strict=False):
+                waits.append(time - min(times) if now - before < 1e-3 else 0.0)
+        rows.append(row([name, *quantiles(waits, 0.95, 0.98, 0.99, 0.999)]))
+    return rows
+
+
+def pemi_path(loss: float) -> Scenario:
+    """Return the path of PEMI's authors, with losses in both directions."""
+    channel = {"frame-loss": {"loss": loss}} if loss else "perfect"
+    return load(PATHS / "pemi.toml").with_({"radio.channel": channel, "radio.uplink.channel": channel})
+
+
+def pemi_sizes(runs: int = RUNS) -> list[str]:
+    """Return a row for each loss and scheme: the median goodput at each size."""
+    rows = []
+    for loss in (0, 0.01):
+        for scheme in ("basic", "pemi"):
+            cells = []
+            for size in PEMI_SIZES:
+                scenario = pemi_path(loss).with_({"transfer.size": size, "schemes": [scheme]})
+                rates = [scenario.run(scheme, run=run).metrics[METRIC] / 1e6 for run in range(runs)]
+                cells.append(f"{statistics.median(rates):.2f}")
+            rows.append(row([f"{loss:.0%}", f"`{scheme}`", *cells]))
+    return rows
+
+
+def frames(runs: int = RUNS) -> list[str]:
+    """Return a row for each scheme: the delay of a video's frames, and their jitter as RFC 3550 has it."""
+    video = {
+        "kind": "telemetry",
+        "from": "mobile",
+        "to": "fixed",
+        "request": {"constant": "1 B"},
+        "response": {"constant": "12500 B"},
+        "think": {"constant": f"{1000 * FRAME_TIME:g} ms"},
+        "requests": FRAMES,
+    }
+    path = pemi_path(0.01).with_({"transfer": None, "application": {"video": video}})
+    # Frames are asked for, on a way without losses, whose 26 ms are no delay of theirs.
+    path = path.with_({"radio.uplink.channel": "perfect"})
+    rows = []
+    for scheme in ("basic", "pemi", "sidekick"):
+        delays: list[float] = []
+        jitters: list[float] = []
+        for run in range(runs):
+            found = path.with_({"schemes": [scheme]}).run(scheme, run=run).response_times("video")
+            asked, times = list(found["since_s"]), list(found["time_s"])
+            delays += [time - 0.026 for time in times]
+            arrivals = [since + time for since, time in sorted(zip(asked, times, strict=True))]
+            jitter = 0.0
+            for earlier, later in itertools.pairwise(arrivals):
+                jitter += (abs(later - earlier - FRAME_TIME) - jitter) / 16
+                jitters.append(jitter)
+        rows.append(row([f"`{scheme}`", *quantiles(delays, 0.5, 0.9), *quantiles(jitters, 0.5, 0.9)]))
+    return rows
+
+
 def rare(runs: int = RUNS) -> list[str]:
     """Return a row for each frequency of acknowledgements: goodput without and with quACKs for the window."""
     path = load(PATHS / "upload.toml").with_(
@@ -323,6 +459,22 @@ def beside(losses: Sequence[str] = ("0", "1 %"), runs: int = RUNS) -> list[str]:
     return rows
 
 
+def queues(runs: int = RUNS) -> list[str]:
+    """Return a row for each pair of senders: the goodput of both at each length of the queue."""
+    worked = load(DOCS.parent / "scenarios" / "tcp-beside-quic.toml")
+    rows = []
+    for tcp, quic in itertools.product(("linux", "linux-bbr"), ("quinn-cubic", "quinn-bbr")):
+        cells = []
+        for queue in worked.sweep["radio.queue"]:
+            senders = {"connection.tcp.sender": tcp, "connection.quic.sender": quic}
+            scenario = worked.with_({"sweep": None, "radio.queue": queue, **senders})
+            metrics = [f"connection.{name}.throughput_bps" for name in ("tcp", "quic")]
+            (shares,) = means(scenario, [Arm(None, "basic")], metrics, runs)
+            cells.append(", ".join(f"{share:.2f}" for share, _ in shares))
+        rows.append(row([f"`{tcp}`, `{quic}`", *cells]))
+    return rows
+
+
 def applications(losses: Sequence[str] = ("0", "1 %", "3 %"), runs: int = RUNS) -> list[str]:
     """Return a row for each exchange: the time of a page, and the 95 % quantile of echoes, at each loss."""
     rows = []
@@ -382,10 +534,16 @@ TABLES: dict[str, Callable[..., list[str]]] = {
     "thresholds": thresholds,
     "ways back": ways_back,
     "divisions": divisions,
+    "upload losses": upload_losses,
+    "intervals": intervals,
+    "media": media,
+    "pemi sizes": pemi_sizes,
+    "frames": frames,
     "rare": rare,
     "acknowledgements": acknowledgements,
     "observers": observers,
     "beside": beside,
+    "queues": queues,
     "applications": applications,
     "figure 6": figure_6,
 }
