@@ -12,7 +12,7 @@ import pytest
 from conftest import ROOT, Command
 from test_advice_uses import ARQ, BBR, FQ, SPLIT, judged
 
-from lasthop.advice import Advice, BothAdvice, advise
+from lasthop.advice import SENDERS, STACK_SENDERS, Advice, BothAdvice, advise
 from lasthop.fitting import stated_link
 from lasthop.race import Arm
 
@@ -77,3 +77,10 @@ def test_advice_for_both_transports_is_printed_and_written(
     assert (tmp_path / "plan" / "README.txt").read_text().startswith("To install: arq")
     keys = (ROOT / "docs/reference/json.md").read_text().partition("## `lasthop advise --json`")[2]
     assert set(found) <= {*re.findall("`([a-z_0-9]+)`", keys.partition("\n## ")[0])}
+
+
+def test_what_a_control_costs_others_does_not_depend_on_the_transport() -> None:
+    """BBR of quinn leaves CUBIC of TCP less than BBR of Linux does."""
+    assert STACK_SENDERS["quinn-bbr"].cost == SENDERS["linux-bbr"].cost
+    assert STACK_SENDERS["quinn-bbr"].cost
+    assert STACK_SENDERS["quinn-cubic"].cost is None

@@ -70,8 +70,19 @@ SENDERS = {
 }
 """The senders of TCP, by name."""
 
+COUNTERPARTS = {"linux": "quinn-cubic", "linux-bbr": "quinn-bbr", "linux-reno": "quinn-newreno"}
+"""The sender of QUIC that has the congestion control of a sender of TCP."""
+
+_COSTS = {quic: SENDERS[tcp].cost for tcp, quic in COUNTERPARTS.items()}
+
 STACK_SENDERS = {
-    each.name: Sender(each.name, f"{each.title} ({each.protocol})", each.how, protocol=each.protocol)
+    each.name: Sender(
+        each.name,
+        f"{each.title} ({each.protocol})",
+        each.how,
+        cost=_COSTS.get(each.name),
+        protocol=each.protocol,
+    )
     for each in stack_senders()
     if each.how
 }

@@ -10,9 +10,6 @@ from lasthop.advice.judgement import Judgement, Remedy
 from lasthop.advice.selection import ladder_for_all
 from lasthop.race import Arm
 
-COUNTERPARTS = {"linux": "quinn-cubic", "linux-bbr": "quinn-bbr", "linux-reno": "quinn-newreno"}
-"""The sender of QUIC that has the congestion control of a sender of TCP."""
-
 
 def sender_of(sender: str, protocol: str) -> str:
     """Return the sender itself if it has this protocol, else its counterpart; without one, the default.
@@ -31,12 +28,12 @@ def sender_of(sender: str, protocol: str) -> str:
     """
     if remedies.sender_named(sender).protocol == protocol:
         return sender
-    known = COUNTERPARTS if protocol == "QUIC" else _reversed()
+    known = remedies.COUNTERPARTS if protocol == "QUIC" else _reversed()
     return known.get(sender, known[remedies.LINUX] if protocol == "QUIC" else remedies.LINUX)
 
 
 def _reversed() -> dict[str, str]:
-    return {quic: tcp for tcp, quic in COUNTERPARTS.items()}
+    return {quic: tcp for tcp, quic in remedies.COUNTERPARTS.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,17 @@ import lasthop
 from lasthop import advice as advising
 from lasthop import fitting
 from lasthop._lasthop import quantity
-from lasthop.advice import SENDERS, STACK_SENDERS, USES, Advice, BothAdvice, Judgement, Remedy, sender_of
+from lasthop.advice import (
+    SENDERS,
+    STACK_SENDERS,
+    USES,
+    Advice,
+    BothAdvice,
+    Judgement,
+    Pair,
+    Remedy,
+    sender_of,
+)
 from lasthop.advice.advice import losses_in_words
 from lasthop.advice.wording import (
     assumptions,
@@ -336,10 +346,10 @@ def _show_both(both: BothAdvice) -> None:
     table = Table("remedy", "gain over TCP", "over QUIC", "where")
     for pair in both.pairs:
         known = pair.remedy
-        places = ", ".join(known.deployment.places)
+        places = ", ".join(dict.fromkeys(known.deployment.places))
         table.row(
             f"{'* ' if pair in advised else '  '}{known.title}",
-            *(_gain(each, advice) for each, advice in ((pair.tcp, both.tcp), (pair.quic, both.quic))),
+            *(_gain(pair, each, advice) for each, advice in ((pair.tcp, both.tcp), (pair.quic, both.quic))),
             places if known.deployment.available else f"{places}: not to be had today",
         )
     table.print()
@@ -349,10 +359,12 @@ def _show_both(both: BothAdvice) -> None:
         _print_steps(pair.remedy)
 
 
-def _gain(remedy: Remedy | None, advice: Advice) -> str:
-    if remedy is None:
+def _gain(pair: Pair, remedy: Remedy | None, advice: Advice) -> str:
+    # Of a scheme that reads TCP, one variant is tried for QUIC, and no combination.
+    known = pair.remedy.deployment
+    if remedy is None and not (known.reads_tcp and len(known.parts) == 1):
         return "not tried"
-    if remedy.useless:
+    if remedy is None or remedy.useless:
         return "no use"
     return advice.first.measure.gain(remedy.gain, remedy.gain_low, remedy.gain_high)
 
