@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 SHORT = ("limit=8 s", "warmup=0 s")
+WITH_QUIC = "tcp-beside-quic"
 TRAFFIC = """
 limit = "5 s"
 [wired]
@@ -47,7 +48,9 @@ def opened(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Page]]:
     context = browser.new_context(offline=True)
 
     # Each page makes its hundred runs as long as it is there, which few tests need.
-    def open_page(html: str, fragment: str = "", width: int = 1200, runs: int = 10) -> Page:
+    def open_page(
+        html: str, fragment: str = "", width: int = 1200, runs: int = 10, ready: str = "yes"
+    ) -> Page:
         file = tmp_path / "page.html"
         usual = "const RUNS = 100;"
         assert html.count(usual) == 1
@@ -58,7 +61,7 @@ def opened(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Page]]:
         page.on("pageerror", lambda error: said.append(str(error)))
         page.on("request", lambda asked: said.append(asked.url) if asked.url.startswith("http") else None)
         page.goto(f"{file.as_uri()}{fragment}")
-        page.wait_for_selector("body[data-ready=yes]")
+        page.wait_for_selector(f"body[data-ready={ready}]")
         return page
 
     yield open_page
@@ -221,12 +224,17 @@ def test_what_the_address_gets_wrong_is_said(opened: Callable[..., Page]) -> Non
     page.wait_for_selector("#error", state="hidden")
 
 
-@pytest.mark.parametrize("name", [*SCENARIOS, "traffic"])
+@pytest.mark.parametrize("name", [*(name for name in SCENARIOS if name != WITH_QUIC), "traffic"])
 def test_every_worked_scenario_has_a_page(opened: Callable[..., Page], name: str) -> None:
     page = opened(web.page(TRAFFIC, name) if name == "traffic" else page_of(name, *SHORT))
     assert page.is_hidden("#error"), page.inner_text("#error")
     assert page.evaluate("JSON.parse(result.reply.report).results.length") == page.evaluate("chosen().length")
     page.evaluate("moveCursor(end() / 2)")
+
+
+def test_a_page_says_that_it_has_no_quic(opened: Callable[..., Page]) -> None:
+    page = opened(page_of(WITH_QUIC), ready="failed")
+    assert "this build has no QUIC: use the command line's `lasthop`" in page.inner_text("#error")
 
 
 def test_time_is_moved_by_mouse_and_keys(opened: Callable[..., Page]) -> None:
