@@ -359,9 +359,12 @@ impl Receiver {
         }
     }
 
+    /// Stores the timestamp of a segment at the last acknowledgement sent. One that ends before it is not acceptable, and its
+    /// timestamp is not stored (RFC 7323 section 5.3, R2 and R3; `tcp_sequence` of Linux).
     fn note_timestamp(&mut self, now: Time, segment: &Segment) {
-        let echoed =
-            |_: &Timestamps| self.settings.timestamps_are_unique() || segment.seq <= self.last_ack_sent;
+        let edge = self.last_ack_sent;
+        let at_edge = segment.seq <= edge && whole(segment).end >= edge;
+        let echoed = |_: &Timestamps| self.settings.timestamps_are_unique() || at_edge;
         if let Some(ts) = segment.timestamps.filter(echoed) {
             self.ts_recent.note(now, ts.value);
         }

@@ -99,6 +99,18 @@ fn data_outside_the_window_do_not_set_the_timestamp() {
     tcp.data_ts(1000..2000, 60).acks_with_echo(2000, 60);
 }
 
+/// A copy of data that were acknowledged, and after which more was, is not acceptable, so that its timestamp is not echoed
+/// (section 5.3, R2 and R3; as in Linux). Of the segment acknowledged last, it is.
+// Rule: as data_outside_the_window_do_not_set_the_timestamp
+#[test]
+fn the_timestamp_of_an_acknowledged_copy_is_not_echoed() {
+    for (copy, echo) in [(0..1000, 50), (0..1999, 50), (1000..2000, 60)] {
+        let mut tcp = Server::start(&stamped(Flavour::Sack));
+        tcp.data_ts(0..1000, 50).acks(1000).data_ts(1000..2000, 50).acks(2000);
+        tcp.data_ts(copy, 60).acks_with_echo(2000, echo);
+    }
+}
+
 /// RST is accepted whatever its timestamp (section 5.2).
 // Rule: as old_data_are_rejected
 #[test]
