@@ -224,7 +224,9 @@ fn an_outage_of_more_than_the_idle_timeout_ends_no_application() {
         assert!(user(&idle).metrics.greatest_response_time_s.is_some_and(|time| time < 2.0), "{sender}");
         let upload = of("email", &[&upload[..], &["application.user.requests=60"]].concat());
         let longest = user(&upload).metrics.greatest_response_time_s.expect("responses");
-        assert!((80.0..180.0).contains(&longest), "{sender}: {longest}");
+        // Linux asks first after at most twice the outage, and then after its greatest RTO of 120 s: it has a sample of the outage.
+        let most = if sender == "linux" { 240.0 } else { 180.0 };
+        assert!((80.0..most).contains(&longest), "{sender}: {longest}");
     }
 }
 
