@@ -82,6 +82,9 @@ SIZES = ("1 MB", "4 MB", "10 MB")
 UPLOAD_LOSSES = (0, 1, 2, 3, 4, 5)
 INTERVALS = ((30, 10), (60, 20), (120, 20))
 MEDIA = (None, (2, 8), (4, 16), (8, 20))
+# Senders that take a reduction back, or do not, for losses that were none.
+LIBRARIES = ("quinn-cubic", "noq-cubic", "noq-newreno")
+LATE = {"wired.delay": {"netem": {"delay": "29 ms", "jitter": "2 ms"}}}
 # Of PEMI's report on quinn: transfers at two losses, and 20 s of frames.
 PEMI_SIZES = ("100 KB", "1 MB", "5 MB", "20 MB")
 FRAMES = 600
@@ -349,6 +352,32 @@ def pemi_sizes(runs: int = RUNS) -> list[str]:
     return rows
 
 
+def spurious(runs: int = RUNS) -> list[str]:
+    """Return a row for each sender: its goodput where packets come late, and PEMI's gain at two sizes."""
+    rows = []
+    for sender in LIBRARIES:
+        lossy, late = last_mile("1 %"), last_mile("0").with_(LATE)
+        patient = late.with_({"quic.packet_threshold": 20})
+        places = ((lossy, "basic"), (lossy, "sidekick"), (late, "basic"), (patient, "basic"))
+        found = [means(scenario, [Arm(sender, scheme)], [METRIC], runs)[0][0] for scenario, scheme in places]
+        cells = [f"{mean:.2f} ± {half:.2f}" for mean, half in found]
+        for size in PEMI_SIZES[-2:]:
+            path = pemi_path(0.01).with_({"sender": sender, "transfer.size": size})
+            rates = [
+                [
+                    path.with_({"schemes": [scheme]}).run(scheme, run=run).metrics[METRIC]
+                    for run in range(runs)
+                ]
+                for scheme in ("pemi", "basic")
+            ]
+            ratio = paired_difference(rates[0], rates[1]).ratio
+            assert ratio is not None
+            mean, low, high = (100 * each - 100 for each in (ratio.mean, ratio.low, ratio.high))
+            cells.append(f"{mean:+.0f} % ({low:.0f} to {high:.0f})")
+        rows.append(row([f"`{sender}`", *cells]))
+    return rows
+
+
 def frames(runs: int = RUNS) -> list[str]:
     """Return a row for each scheme: the delay of a video's frames, and their jitter as RFC 3550 has it."""
     video = {
@@ -538,6 +567,7 @@ TABLES: dict[str, Callable[..., list[str]]] = {
     "intervals": intervals,
     "media": media,
     "pemi sizes": pemi_sizes,
+    "spurious": spurious,
     "frames": frames,
     "rare": rare,
     "acknowledgements": acknowledgements,

@@ -28,6 +28,8 @@ assert SPEC.loader is not None
 quic = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(quic)
 PAGE = (ROOT / "docs/guide/quic.md").read_text(encoding="utf-8")
+# The rows of each table of the page and its report.
+TABLES = [6, 7, 5, 2, 2, 6, 6, 6, 1, 4, 4, 3, 3, 4, 5, 3, 8, 4, 7, 7]
 SHORT = ("--set", "limit=3 s", "--sender", "quinn-newreno")
 
 
@@ -41,7 +43,7 @@ def test_the_tables_of_the_page_are_those_of_the_script() -> None:
     for sender, found in zip(senders, quic.goodput(senders, losses), strict=True):
         assert found.split("|")[2:-1] == [page[sender][1 + column] for column in columns]
     pages = PAGE + quic.PAGES[1].read_text(encoding="utf-8")
-    assert [len(quic.written(pages, name)) for name in quic.TABLES] == [6, 7, 5, 2, 2, 6, 6, 4, 5, 3, 8, 7, 7]
+    assert [len(quic.written(pages, name)) for name in quic.TABLES] == TABLES
 
 
 def test_a_comparison_tells_who_is_helped_by_what(command: Command) -> None:
@@ -178,6 +180,13 @@ def test_no_remedy_for_quic_joins_a_queue_with_a_scheme_that_reads_tcp() -> None
     assert ("i-tcp", False) in of["quinn-cubic"]
     assert ("i-tcp", True) not in of["quinn-cubic"]
     assert ("arq", True) in of["quinn-cubic"]
+
+
+def test_a_server_is_advised_to_use_no_other_library() -> None:
+    for library, count in (("quinn", 3), ("noq", 2)):
+        tried = {str(arm.sender) for arm in arms(f"{library}-cubic")}
+        assert (len(tried), {name.partition("-")[0] for name in tried}) == (count, {library})
+    assert len(set(arms("noq-newreno"))) == len(arms("noq-newreno"))
 
 
 def test_advice_for_pages_is_that_of_http3() -> None:

@@ -36,7 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 const MOST_MEMORY_KB: u64 = 3_000_000;
 
-const QUIC_SENDERS: &[&str] = &["quinn-newreno", "quinn-cubic", "quinn-bbr", "quinn-linux-bbr"];
+const QUIC_SENDERS: &[&str] = &["quinn-newreno", "quinn-cubic", "quinn-bbr", "quinn-linux-bbr", "noq-cubic"];
 
 /// Draws values: mostly usual ones, some at the limits of the format.
 struct Draw(Stream);

@@ -44,7 +44,7 @@ impl StackSender {
 /// --------
 /// >>> from lasthop import _lasthop
 /// >>> [sender.name for sender in _lasthop.stack_senders() if sender.how]
-/// ['quinn-cubic', 'quinn-newreno', 'quinn-bbr']
+/// ['quinn-cubic', 'quinn-newreno', 'quinn-bbr', 'noq-cubic', 'noq-newreno']
 #[pyfunction]
 pub(crate) fn stack_senders() -> Vec<StackSender> {
     let senders = stacks().iter().flat_map(|stack| stack.senders().iter().map(|sender| (*stack, sender)));

@@ -4,24 +4,21 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use lasthop_base::{Duration, Stream, Time};
-use lasthop_proto::FlowId;
 use lasthop_proto::quic::Settings;
-use lasthop_proto::stack::{Early, Log, Sender, StackFlow};
-use lasthop_proto::tcp::Congestion;
-use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
-use quinn_proto::{
-    AckFrequencyConfig, ClientConfig, Endpoint, EndpointConfig, MtuDiscoveryConfig, QlogConfig, QlogStream,
-    ServerConfig, TransportConfig, VarInt, crypto,
-};
+use lasthop_proto::stack::{Log, StackFlow};
 
 use crate::clock;
-use crate::division::{Dividing, Division};
-use crate::ids::SequentialIds;
-use crate::linux::Linux;
-use crate::meter::{Metering, RoundTrips};
-use crate::pacubic::PacubicConfig;
-use crate::sizes;
-use crate::tls::Tls;
+
+use super::division::{Dividing, Division};
+use super::ids::SequentialIds;
+use super::meter::{Metering, RoundTrips};
+use super::proto::congestion::ControllerFactory;
+use super::proto::{
+    self, AckFrequencyConfig, ClientConfig, Endpoint, EndpointConfig, MtuDiscoveryConfig, ServerConfig,
+    TransportConfig, VarInt, crypto,
+};
+use super::sizes;
+use super::tls::Tls;
 
 /// A connection without packets for this long is given up: quinn's default.
 pub(crate) const IDLE: Duration = Duration::from_secs(30);
@@ -33,89 +30,16 @@ const KEEP_ALIVE: std::time::Duration = std::time::Duration::from_secs(15);
 const CRYPTO_BUFFER: usize = 16 * 1024;
 const HANDSHAKE_REST: usize = 4 * 1024;
 
-/// Congestion controls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Control {
-    /// quinn's: that of RFC 9002.
-    NewReno,
-    /// quinn's: RFC 8312.
-    Cubic,
-    /// quinn's: after that of Google's QUIC.
-    Bbr,
-    /// CUBIC with constants for losses that a scheme's agent on the way reports.
-    Pacubic,
-    /// That of this workspace's TCP, with the constants of Linux.
-    Linux(Congestion),
-}
+/// Makes controllers.
+pub(crate) type Factory = Arc<dyn ControllerFactory + Send + Sync>;
 
-type Factory = Arc<dyn ControllerFactory + Send + Sync>;
-
-/// A sender with a control that no server has in quinn.
-const fn added(name: &'static str, title: &'static str, early: Early) -> Sender {
-    Sender { name, title, how: None, early }
-}
-
-impl Control {
-    /// The senders with each of them.
-    pub(crate) const SENDERS: [Sender; 8] = [
-        Sender {
-            name: "quinn-cubic",
-            title: "CUBIC of quinn, its default",
-            how: Some("quinn's default: CubicConfig as congestion_controller_factory of TransportConfig"),
-            early: Early::All,
-        },
-        Sender {
-            name: "quinn-newreno",
-            title: "NewReno of quinn",
-            how: Some("NewRenoConfig as congestion_controller_factory of quinn's TransportConfig"),
-            early: Early::All,
-        },
-        Sender {
-            name: "quinn-bbr",
-            title: "BBR of quinn",
-            how: Some("BbrConfig as congestion_controller_factory of quinn's TransportConfig"),
-            early: Early::All,
-        },
-        added("quinn-pacubic", "path-aware CUBIC over quinn", Early::All),
-        added("quinn-linux-cubic", "CUBIC of Linux over quinn", Early::Losses),
-        added("quinn-linux-reno", "Reno of Linux over quinn", Early::Losses),
-        added("quinn-linux-bbr", "BBR of Linux over quinn", Early::Nothing),
-        added("quinn-linux-bbr3", "BBR version 3 of Linux over quinn", Early::Nothing),
-    ];
-
-    /// The control of the sender called `name`; that of quinn's default for an unknown one.
-    pub(crate) fn named(name: &str) -> Control {
-        match name {
-            "quinn-newreno" => Control::NewReno,
-            "quinn-bbr" => Control::Bbr,
-            "quinn-pacubic" => Control::Pacubic,
-            "quinn-linux-cubic" => Control::Linux(Congestion::Cubic),
-            "quinn-linux-reno" => Control::Linux(Congestion::Reno),
-            "quinn-linux-bbr" => Control::Linux(Congestion::Bbr),
-            "quinn-linux-bbr3" => Control::Linux(Congestion::Bbr3),
-            _ => Control::Cubic,
-        }
-    }
-
-    /// Whether it computes a rate at which datagrams are to leave, to which quinn itself does not keep.
-    fn has_rate(self) -> bool {
-        matches!(self, Control::Linux(congestion) if congestion.control().needs_pacing)
-    }
-
-    /// `division` is that of an end at which a scheme has something.
-    fn factory(self, flow: FlowId, division: Option<&Arc<Division>>) -> Factory {
-        let near_share = division.map(|division| Arc::clone(&division.near_share)).unwrap_or_default();
-        let control: Factory = match self {
-            Control::NewReno => Arc::new(NewRenoConfig::default()),
-            Control::Cubic => Arc::new(CubicConfig::default()),
-            Control::Bbr => Arc::new(BbrConfig::default()),
-            Control::Pacubic => Arc::new(PacubicConfig { near_share }),
-            Control::Linux(congestion) => Arc::new(Linux { congestion, flow }),
-        };
-        match division {
-            None => control,
-            Some(division) => Arc::new(Dividing { control, division: Arc::clone(division) }),
-        }
+/// Makes the controllers of `flow`. `division` is that of an end at which a scheme has something.
+fn factory(flow: &StackFlow<'_>, division: Option<&Arc<Division>>) -> Factory {
+    let near_share = division.map(|division| Arc::clone(&division.near_share)).unwrap_or_default();
+    let control = proto::factory(flow.sender, flow.connection.flow, near_share);
+    match division {
+        None => control,
+        Some(division) => Arc::new(Dividing { control, division: Arc::clone(division) }),
     }
 }
 
@@ -184,7 +108,8 @@ fn transport(
     }
     let window = VarInt::from_u32(u32::try_from(settings.window.0).unwrap_or(u32::MAX));
     let metering = Metering { control, round_trips: Arc::clone(round_trips) };
-    config.congestion_controller_factory(Arc::new(metering)).packet_threshold(settings.packet_threshold);
+    proto::set_control(&mut config, metering);
+    config.packet_threshold(settings.packet_threshold);
     let usual = Settings::default();
     if (settings.ack_every, settings.ack_delay) != (usual.ack_every, usual.ack_delay) {
         let mut frequency = AckFrequencyConfig::default();
@@ -214,10 +139,10 @@ fn mtu(settings: &Settings) -> u16 {
 
 fn endpoint(settings: &Settings, end: u8, seed: [u8; 32], server: Option<Arc<ServerConfig>>) -> Endpoint {
     let mut config = EndpointConfig::new(Arc::new(sizes::Unkeyed));
-    config.cid_generator(move || Box::new(SequentialIds { end, issued: 0 }));
+    proto::set_ids(&mut config, move || Box::new(SequentialIds { end, issued: 0 }));
     config.rng_seed(Some(seed));
     config.max_udp_payload_size(mtu(settings)).expect("at least 1,200 bytes");
-    Endpoint::new(Arc::new(config), server, settings.mtu_discovery, None)
+    proto::endpoint(config, server, settings.mtu_discovery)
 }
 
 fn division(flow: &StackFlow<'_>) -> Option<Arc<Division>> {
@@ -225,7 +150,7 @@ fn division(flow: &StackFlow<'_>) -> Option<Arc<Division>> {
 }
 
 /// Writes where the flow wants it.
-struct LogWriter(Arc<dyn Log>);
+pub(crate) struct LogWriter(pub(crate) Arc<dyn Log>);
 
 impl Write for LogWriter {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
@@ -238,38 +163,30 @@ impl Write for LogWriter {
     }
 }
 
-/// The qlog of the flow, if it is kept.
-fn qlog(flow: &StackFlow<'_>) -> Option<QlogStream> {
-    let mut config = QlogConfig::default();
-    config.writer(Box::new(LogWriter(Arc::clone(flow.log.as_ref()?))));
-    config.title(Some(flow.sender.to_owned())).start_time(clock::instant(Time::ZERO));
-    config.into_stream()
-}
-
 /// A server of `flow`.
 pub(crate) fn server(flow: &StackFlow<'_>, purpose: Use, secrets: Secrets) -> Local {
-    let (settings, control) = (flow.quic, Control::named(flow.sender));
+    let settings = flow.quic;
     let mut config = ServerConfig::new(secrets.server, Arc::new(sizes::Unkeyed));
     let (round_trips, division) = (Arc::default(), division(flow));
-    let factory = control.factory(flow.connection.flow, division.as_ref());
-    let mut transport = transport(factory, settings, purpose, &round_trips);
-    transport.qlog_stream(qlog(flow));
+    let mut transport = transport(factory(flow, division.as_ref()), settings, purpose, &round_trips);
+    if let Some(log) = &flow.log {
+        proto::set_log(&mut transport, Arc::clone(log), flow.sender, clock::instant(Time::ZERO));
+    }
     config.transport_config(Arc::new(transport));
     let endpoint = endpoint(settings, 1, secrets.seed, Some(Arc::new(config)));
-    Local { endpoint, client: None, round_trips, division, is_paced: control.has_rate() }
+    Local { endpoint, client: None, round_trips, division, is_paced: proto::has_rate(flow.sender) }
 }
 
 /// A client of `flow`.
 pub(crate) fn client(flow: &StackFlow<'_>, purpose: Use, secrets: Secrets) -> Local {
-    let (settings, control) = (flow.quic, Control::named(flow.sender));
+    let settings = flow.quic;
     let mut config = ClientConfig::new(secrets.client);
     let (round_trips, division) = (Arc::default(), division(flow));
-    let factory = control.factory(flow.connection.flow, division.as_ref());
-    let mut transport = transport(factory, settings, purpose, &round_trips);
+    let mut transport = transport(factory(flow, division.as_ref()), settings, purpose, &round_trips);
     if purpose == Use::Exchange {
         transport.keep_alive_interval(Some(KEEP_ALIVE));
     }
     config.transport_config(Arc::new(transport));
     let endpoint = endpoint(settings, 2, secrets.seed, None);
-    Local { endpoint, client: Some(config), round_trips, division, is_paced: control.has_rate() }
+    Local { endpoint, client: Some(config), round_trips, division, is_paced: proto::has_rate(flow.sender) }
 }

@@ -7,33 +7,13 @@
 
 use std::any::Any;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use quinn_proto::RttEstimator;
-use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
+use crate::near_share::NearShare;
 
-/// The share of a round trip that is before the agent, while a controller handles a loss there; 1 otherwise. As bits, atomic since
-/// controllers are shared by threads.
-#[derive(Debug)]
-pub(crate) struct NearShare(AtomicU64);
-
-impl Default for NearShare {
-    fn default() -> NearShare {
-        NearShare(AtomicU64::new(1.0_f64.to_bits()))
-    }
-}
-
-impl NearShare {
-    pub(crate) fn get(&self) -> f64 {
-        f64::from_bits(self.0.load(Relaxed))
-    }
-
-    pub(crate) fn set(&self, share: f64) {
-        self.0.store(share.to_bits(), Relaxed);
-    }
-}
+use super::proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
+use super::proto::{self, RttEstimator};
 
 /// With less, a window would hardly change by a loss.
 const LEAST_SHARE: f64 = 0.01;
@@ -323,6 +303,11 @@ impl Controller for Divided {
         }
     }
 
+    // Once there are reports, what was lost before the agent and arrived after all was sent again.
+    proto::on_spurious_loss!(self => if self.0.state().near.is_none() {
+        self.change(|inner| inner.on_spurious_loss());
+    });
+
     fn on_mtu_update(&mut self, new_mtu: u16) {
         self.0.state().mtu = new_mtu.into();
         self.change(|inner| inner.on_mtu_update(new_mtu));
@@ -353,8 +338,10 @@ impl Controller for Divided {
 
 #[cfg(test)]
 mod tests {
+    use super::super::pacubic::PacubicConfig;
+    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
     use super::*;
-    use crate::pacubic::PacubicConfig;
 
     /// A window of ten packets, and 2 of 52 ms before the agent.
     fn divided() -> (Arc<Division>, Box<dyn Controller>, impl Fn(u64) -> Instant) {

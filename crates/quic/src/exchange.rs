@@ -14,18 +14,18 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::mem;
 
+use super::proto::{Connection, Dir, Event, StreamEvent, StreamId, VarInt};
 use bytes::Bytes as Payload;
 use lasthop_base::{Bytes, Time};
 use lasthop_proto::application::{Answer, Exchange, requests, responses};
 use lasthop_proto::quic::Settings;
 use lasthop_proto::stack::{Dialogue, StackFlow};
 use lasthop_proto::{Component, EndCounters, EndReport, Out, Packet, Port, Request, Signal};
-use quinn_proto::{Connection, Dir, Event, StreamEvent, StreamId, VarInt};
 
+use super::config::{self, Secrets, Use};
+use super::host::{Host, Loss, Place, Role, Tally};
+use super::streams::{self, Progress};
 use crate::clock;
-use crate::config::{self, Secrets, Use};
-use crate::host::{Host, Loss, Place, Role, Tally};
-use crate::streams::{self, Progress};
 
 /// What an end has read.
 #[derive(Default)]

@@ -2,8 +2,13 @@
 
 use std::mem;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
+use super::proto::{
+    self, ClientConfig, Connection, ConnectionError, ConnectionHandle, DatagramEvent, EcnCodepoint, Endpoint,
+    EndpointEvent, Event, Incoming, Transmit,
+};
 use bytes::BytesMut;
 use lasthop_base::{Bytes, Duration, Time};
 use lasthop_proto::quic::Settings;
@@ -12,17 +17,13 @@ use lasthop_proto::{
     Body, Component, Datagram, Dscp, Ecn, EndCounters, EndReport, FlowId, Handle, HostId, Out, Packet, Port,
     Probe, Signal,
 };
-use quinn_proto::{
-    ClientConfig, Connection, ConnectionError, ConnectionHandle, DatagramEvent, EcnCodepoint, Endpoint,
-    EndpointEvent, Event, Incoming, Transmit,
-};
 
+use super::config::Local;
+use super::ids;
+use super::meter::RoundTrips;
+use super::pace::Pace;
+use super::sidecar::Below;
 use crate::clock;
-use crate::config::Local;
-use crate::ids;
-use crate::meter::RoundTrips;
-use crate::pace::Pace;
-use crate::sidecar::Below;
 
 /// What an end does with its connection.
 pub(crate) trait Role: Send {
@@ -71,9 +72,9 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    fn plus(self, connection: &Connection) -> Tally {
-        let stats = connection.stats();
-        Tally { acks: self.acks + stats.frame_tx.acks, lost: self.lost + stats.path.lost_packets }
+    fn plus(self, connection: &mut Connection) -> Tally {
+        let Tally { acks, lost } = proto::tally(connection);
+        Tally { acks: self.acks + acks, lost: self.lost + lost }
     }
 }
 
@@ -107,6 +108,8 @@ pub(crate) struct Host<R> {
     accepted: Option<u64>,
     /// Of the connections before the latest.
     earlier: Tally,
+    /// Of all, as of the latest event.
+    tally: Tally,
     contents: Arc<dyn Contents>,
     /// What a scheme has below quinn.
     below: Option<Below>,
@@ -126,7 +129,7 @@ fn address(host: HostId) -> SocketAddr {
 }
 
 /// How many frames with data, or that probe, were sent so far.
-fn data_frames(connection: &Connection) -> u64 {
+fn data_frames(connection: &mut Connection) -> u64 {
     let frames = connection.stats().frame_tx;
     frames.stream + frames.crypto + frames.ping
 }
@@ -155,6 +158,7 @@ impl<R: Role> Host<R> {
             connection: None,
             accepted: None,
             earlier: Tally::default(),
+            tally: Tally::default(),
             contents: Arc::clone(&flow.contents),
             below,
             sent: 0,
@@ -190,7 +194,7 @@ impl<R: Role> Host<R> {
 
     /// Accepts a connection that is later than the latest. A stranger's has no number.
     fn accept(&mut self, now: Time, incoming: Incoming, out: &mut Out) {
-        let number = ids::connection_number(incoming.orig_dst_cid());
+        let number = ids::connection_number(&incoming.orig_dst_cid()[..]);
         if self.aborted.is_some() || number <= self.accepted {
             return self.endpoint.ignore(incoming);
         }
@@ -212,7 +216,7 @@ impl<R: Role> Host<R> {
     /// Drops the connection, whose packets the endpoint no longer expects.
     fn forget(&mut self) {
         let Some((handle, mut connection)) = self.connection.take() else { return };
-        self.earlier = self.earlier.plus(&connection);
+        self.earlier = self.earlier.plus(&mut connection);
         if let Some(below) = &mut self.below {
             below.forget();
         }
@@ -269,8 +273,8 @@ impl<R: Role> Host<R> {
     /// Hands a datagram to the endpoint.
     fn on_datagram(&mut self, now: Time, data: BytesMut, ecn: Option<EcnCodepoint>, out: &mut Out) {
         let instant = clock::instant(now);
-        let [own, peer] = [self.place.own, self.place.peer].map(address);
-        let event = self.endpoint.handle(instant, peer, Some(own.ip()), ecn, data, &mut self.buffer);
+        let addresses = [self.place.peer, self.place.own].map(address);
+        let event = proto::handle(&mut self.endpoint, instant, addresses, ecn, data, &mut self.buffer);
         match event {
             Some(DatagramEvent::ConnectionEvent(handle, event)) => {
                 if let Some((_, connection)) = self.connection.as_mut().filter(|(own, _)| *own == handle) {
@@ -319,7 +323,9 @@ impl<R: Role> Host<R> {
                 self.send(now, &transmit, out);
             }
         }
-        let timeout = self.connection.as_mut().and_then(|(_, connection)| connection.poll_timeout());
+        let Some((_, connection)) = &mut self.connection else { return };
+        self.tally = self.earlier.plus(connection);
+        let timeout = connection.poll_timeout();
         let timeout = timeout.map_or(Time::NEVER, |timeout| self.expiry(now, clock::time(timeout)));
         let departure = self.pace.and_then(|pace| pace.wait(now));
         self.deadline = departure.map_or(timeout, |departure| timeout.min(self.expiry(now, departure)));
@@ -329,23 +335,19 @@ impl<R: Role> Host<R> {
     fn transmit(&mut self, now: Time) -> Option<Transmit> {
         let (_, connection) = self.connection.as_mut()?;
         let Some(pace) = &mut self.pace else {
-            let batch = self.settings.batch as usize;
-            return connection.poll_transmit(clock::instant(now), batch, &mut self.buffer);
+            let batch = NonZeroUsize::new(self.settings.batch as usize)?;
+            return proto::transmit(connection, clock::instant(now), batch, &mut self.buffer);
         };
         if pace.wait(now).is_some() {
             return None;
         }
         let before = data_frames(connection);
-        let transmit = connection.poll_transmit(clock::instant(now), 1, &mut self.buffer)?;
+        let transmit = proto::transmit(connection, clock::instant(now), NonZeroUsize::MIN, &mut self.buffer)?;
         // Acknowledgements alone are not paced (RFC 9002 section 7.7).
         if data_frames(connection) != before {
             pace.on_sent(now, transmit.size, connection);
         }
         Some(transmit)
-    }
-
-    fn tally(&self) -> Tally {
-        self.connection.as_ref().map_or(self.earlier, |(_, connection)| self.earlier.plus(connection))
     }
 
     /// When a timer expires that is due at `due`: at a tick, and later than now.
@@ -407,7 +409,7 @@ impl<R: Role> Component for Host<R> {
         if let Some(below) = &self.below {
             below.report(&mut counters);
         }
-        self.role.count(&mut counters, self.tally());
+        self.role.count(&mut counters, self.tally);
         Some(EndReport { counters, ..EndReport::default() })
     }
 
@@ -422,14 +424,14 @@ impl<R: Role> Component for Host<R> {
     /// declared lost; NaN where undefined.
     fn show(&self, probe: &mut dyn Probe) {
         let connection = self.connection.as_ref().map(|(_, connection)| connection);
-        let control = connection.map(|connection| connection.congestion_state().metrics());
-        let path = connection.map(|connection| connection.stats().path);
+        let control = connection.map(proto::metrics);
+        let path = connection.map(proto::path);
         let bytes = |bytes: Option<u64>| bytes.map_or(f64::NAN, |bytes| bytes as f64);
         let threshold = control.as_ref().and_then(|control| control.ssthresh);
         probe.value("cwnd_bytes", bytes(control.as_ref().map(|control| control.congestion_window)));
         probe.value("ssthresh_bytes", bytes(threshold.filter(|bytes| *bytes < u64::MAX)));
-        probe.value("mss_bytes", bytes(path.map(|path| u64::from(path.current_mtu))));
-        probe.value("srtt_s", path.map_or(f64::NAN, |path| path.rtt.as_secs_f64()));
-        probe.value("declared_lost", bytes(connection.map(|_| self.tally().lost)));
+        probe.value("mss_bytes", bytes(path.map(|(_, mtu)| mtu.into())));
+        probe.value("srtt_s", path.map_or(f64::NAN, |(rtt, _)| rtt.as_secs_f64()));
+        probe.value("declared_lost", bytes(connection.map(|_| self.tally.lost)));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use quinn_proto::{ConnectionId, ConnectionIdGenerator, InvalidCid};
+use super::proto::{ConnectionId, ConnectionIdGenerator};
 
 /// Length of a connection id, as that of quinn's usual ones.
 const LENGTH: usize = 8;
@@ -21,10 +21,6 @@ impl ConnectionIdGenerator for SequentialIds {
         let mut id = self.issued.to_be_bytes();
         id[0] = self.end;
         ConnectionId::new(&id)
-    }
-
-    fn validate(&self, _cid: &ConnectionId) -> Result<(), InvalidCid> {
-        Ok(())
     }
 
     fn cid_len(&self) -> usize {
@@ -48,7 +44,7 @@ pub(crate) fn first_destination(number: u64) -> ConnectionId {
 }
 
 /// The number in such an id; `None` for any other.
-pub(crate) fn connection_number(id: &ConnectionId) -> Option<u64> {
+pub(crate) fn connection_number(id: &[u8]) -> Option<u64> {
     let (number, rest) = id.split_first_chunk::<8>()?;
     (rest == REST).then(|| u64::from_be_bytes(*number))
 }

@@ -7,11 +7,11 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::proto::RttEstimator;
+use super::proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 use lasthop_base::Duration;
 use lasthop_proto::FlowId;
 use lasthop_proto::tcp::{Congestion, PacketControl, Sign};
-use quinn_proto::RttEstimator;
-use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 
 use crate::clock;
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
+use super::proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
+use super::proto::{self, RttEstimator};
 use lasthop_base::Duration;
-use quinn_proto::RttEstimator;
-use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 
 /// The round-trip times of an end: one for each acknowledgement of a packet that elicits them, which includes its delay.
 #[derive(Debug, Default)]
@@ -78,6 +78,8 @@ impl Controller for Metered {
     fn on_congestion_event(&mut self, now: Instant, sent: Instant, is_persistent: bool, lost_bytes: u64) {
         self.inner.on_congestion_event(now, sent, is_persistent, lost_bytes);
     }
+
+    proto::on_spurious_loss!(self => self.inner.on_spurious_loss());
 
     fn on_mtu_update(&mut self, new_mtu: u16) {
         self.inner.on_mtu_update(new_mtu);

@@ -1,6 +1,14 @@
-//! The numbers of packets in datagrams, which the headers of [`sizes`](crate::sizes) do not hide.
+//! The numbers of packets in datagrams, which headers do not hide without TLS.
 
-use crate::sizes;
+/// What takes the place of the tag of a packet with this number.
+pub(crate) fn tag_of(packet: u64) -> [u8; 16] {
+    u128::from(packet).to_be_bytes()
+}
+
+/// The number in the tag at the end of a packet; `None` if the end is none.
+fn number_in(packet: &[u8]) -> Option<u64> {
+    u64::try_from(u128::from_be_bytes(*packet.last_chunk()?)).ok()
+}
 
 /// The number of the packet with application data in a datagram (0-RTT or 1-RTT, which share a number space; RFC 9000 section 12.3);
 /// `None` if there is none, as in most datagrams of a handshake, and for bytes that are no packets.
@@ -10,7 +18,7 @@ pub(crate) fn packet_number(mut datagram: &[u8]) -> Option<u64> {
         let (&first, mut rest) = datagram.split_first()?;
         // quinn hides the other fixed bit (RFC 9287).
         if first & LONG == 0 {
-            return sizes::number_in(datagram);
+            return number_in(datagram);
         }
         // Section 17.2: the version, which is 0 in what has no number, and two connection ids.
         take(&mut rest, 4).filter(|version| *version != [0; 4])?;
@@ -30,7 +38,7 @@ pub(crate) fn packet_number(mut datagram: &[u8]) -> Option<u64> {
         let length = variable(&mut rest)?;
         let packet = take(&mut rest, length)?;
         if kind == ZERO_RTT {
-            return sizes::number_in(packet);
+            return number_in(packet);
         }
         datagram = rest;
     }

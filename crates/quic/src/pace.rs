@@ -2,8 +2,8 @@
 //! control for its rate; an end whose control has one does not ask quinn for a datagram before it is due. Both pacers
 //! apply: where the rate is above five quarters of the window, quinn's is the slower.
 
+use super::proto::{self, Connection};
 use lasthop_base::{Duration, Time};
-use quinn_proto::Connection;
 
 /// When the next datagram may leave.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +26,7 @@ impl Pace {
 
     /// `bytes` leave at `now`.
     pub(crate) fn on_sent(&mut self, now: Time, bytes: usize, connection: &Connection) {
-        let rate = connection.congestion_state().metrics().pacing_rate.filter(|rate| *rate > 0);
+        let rate = proto::metrics(connection).pacing_rate.filter(|rate| *rate > 0);
         if let Some(bits_per_second) = rate {
             let time = 8.0 * bytes as f64 / bits_per_second as f64;
             let earliest = Time::from_nanos(now.as_nanos().saturating_sub(self.tick.as_nanos()));

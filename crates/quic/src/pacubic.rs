@@ -11,10 +11,10 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Instant;
 
-use quinn_proto::RttEstimator;
-use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
+use super::proto::RttEstimator;
+use super::proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 
-use crate::division::NearShare;
+use crate::near_share::NearShare;
 
 const BETA: f64 = 0.7;
 const C: f64 = 0.4;

@@ -8,8 +8,8 @@ use lasthop_proto::quic::Settings;
 use lasthop_proto::stack::{Fate, Sidecar};
 use lasthop_proto::{Body, Ecn, EndCounters, FlowId, Packet, Signal, Tally};
 
+use super::division::Division;
 use crate::clock;
-use crate::division::Division;
 
 /// Datagrams up to this size only acknowledge, and are not acknowledged themselves.
 const ACKNOWLEDGEMENT: u64 = 64;

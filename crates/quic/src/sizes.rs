@@ -24,16 +24,16 @@
 //! ends the connection.
 
 use std::any::Any;
-use std::sync::Arc;
 
+use super::proto::crypto::{
+    ClientConfig, CryptoError, ExportKeyingMaterialError, HeaderKey, HmacKey, KeyPair, Keys, PacketKey,
+    ServerConfig, Session, UnsupportedVersion,
+};
+use super::proto::transport_parameters::TransportParameters;
+use super::proto::{self, ConnectError, IdArgument, Receiver, Side, TransportError, TransportErrorCode};
+use crate::numbers::tag_of;
 use bytes::BytesMut;
 use lasthop_base::Bytes;
-use quinn_proto::crypto::{
-    AeadKey, ClientConfig, CryptoError, ExportKeyingMaterialError, HandshakeTokenKey, HeaderKey, HmacKey,
-    KeyPair, Keys, PacketKey, ServerConfig, Session, UnsupportedVersion,
-};
-use quinn_proto::transport_parameters::TransportParameters;
-use quinn_proto::{ConnectError, ConnectionId, Side, TransportError, TransportErrorCode};
 
 /// Lengths of messages with X25519 and SHA-256: the client's hello with its usual extensions, the server's, and `Finished`
 /// (RFC 8446 section 4).
@@ -60,6 +60,11 @@ const LONGEST: usize = 1 << 16;
 /// packet that arrives so late that its truncated number means another one is not accepted. The rest are zeros.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unkeyed;
+
+impl Unkeyed {
+    /// The tag of a token.
+    pub(crate) const TAG: [u8; TAG] = [0; TAG];
+}
 
 impl PacketKey for Unkeyed {
     fn encrypt(&self, packet: u64, buf: &mut [u8], _header_len: usize) {
@@ -122,36 +127,8 @@ impl HmacKey for Unkeyed {
     }
 }
 
-/// Of tokens for the validation of addresses.
-impl HandshakeTokenKey for Unkeyed {
-    fn aead_from_hkdf(&self, _random_bytes: &[u8]) -> Box<dyn AeadKey> {
-        Box::new(Unkeyed)
-    }
-}
-
-impl AeadKey for Unkeyed {
-    fn seal(&self, data: &mut Vec<u8>, _additional_data: &[u8]) -> Result<(), CryptoError> {
-        data.extend_from_slice(&[0; TAG]);
-        Ok(())
-    }
-
-    fn open<'a>(&self, data: &'a mut [u8], _additional_data: &[u8]) -> Result<&'a mut [u8], CryptoError> {
-        let length = data.len().checked_sub(TAG).ok_or(CryptoError)?;
-        Ok(&mut data[..length])
-    }
-}
-
-fn tag_of(packet: u64) -> [u8; TAG] {
-    u128::from(packet).to_be_bytes()
-}
-
-/// The number in the tag at the end of a packet; `None` if the end is none.
-pub(crate) fn number_in(packet: &[u8]) -> Option<u64> {
-    u64::try_from(u128::from_be_bytes(*packet.last_chunk()?)).ok()
-}
-
-fn packet_keys() -> KeyPair<Box<dyn PacketKey>> {
-    KeyPair { local: Box::new(Unkeyed), remote: Box::new(Unkeyed) }
+fn packet_keys() -> KeyPair<proto::Key> {
+    KeyPair { local: proto::boxed(Unkeyed), remote: proto::boxed(Unkeyed) }
 }
 
 fn keys() -> Keys {
@@ -189,7 +166,7 @@ impl Handshake {
 
 impl ClientConfig for Handshake {
     fn start_session(
-        self: Arc<Self>,
+        self: Receiver<'_, Self>,
         _version: u32,
         _server_name: &str,
         params: &TransportParameters,
@@ -199,15 +176,19 @@ impl ClientConfig for Handshake {
 }
 
 impl ServerConfig for Handshake {
-    fn initial_keys(&self, _version: u32, _dst_cid: &ConnectionId) -> Result<Keys, UnsupportedVersion> {
+    fn initial_keys(&self, _version: u32, _dst_cid: IdArgument<'_>) -> Result<Keys, UnsupportedVersion> {
         Ok(keys())
     }
 
-    fn retry_tag(&self, _version: u32, _orig_dst_cid: &ConnectionId, _packet: &[u8]) -> [u8; 16] {
+    fn retry_tag(&self, _version: u32, _orig_dst_cid: IdArgument<'_>, _packet: &[u8]) -> [u8; 16] {
         [0; 16]
     }
 
-    fn start_session(self: Arc<Self>, _version: u32, params: &TransportParameters) -> Box<dyn Session> {
+    fn start_session(
+        self: Receiver<'_, Self>,
+        _version: u32,
+        params: &TransportParameters,
+    ) -> Box<dyn Session> {
         self.session(Side::Server, params)
     }
 }
@@ -246,7 +227,7 @@ fn number(bytes: &[u8]) -> Option<(usize, &[u8])> {
 }
 
 fn violation(reason: &str) -> TransportError {
-    TransportError { code: TransportErrorCode::PROTOCOL_VIOLATION, frame: None, reason: reason.to_owned() }
+    proto::error(TransportErrorCode::PROTOCOL_VIOLATION, reason.to_owned())
 }
 
 impl Exchange {
@@ -283,7 +264,7 @@ impl Exchange {
 }
 
 impl Session for Exchange {
-    fn initial_keys(&self, _dst_cid: &ConnectionId, _side: Side) -> Keys {
+    fn initial_keys(&self, _dst_cid: IdArgument<'_>, _side: Side) -> Keys {
         keys()
     }
 
@@ -296,10 +277,9 @@ impl Session for Exchange {
     }
 
     /// The keys of 0-RTT packets, once the peer's parameters are known or remembered.
-    fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
+    fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, proto::Key)> {
         let is_early = self.handshake.is_resumed && self.peer.is_some();
-        is_early
-            .then(|| -> (Box<dyn HeaderKey>, Box<dyn PacketKey>) { (Box::new(Unkeyed), Box::new(Unkeyed)) })
+        is_early.then(|| -> (Box<dyn HeaderKey>, _) { (Box::new(Unkeyed), proto::boxed(Unkeyed)) })
     }
 
     fn early_data_accepted(&self) -> Option<bool> {
@@ -366,11 +346,11 @@ impl Session for Exchange {
         has_keys.then(keys)
     }
 
-    fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
+    fn next_1rtt_keys(&mut self) -> Option<KeyPair<proto::Key>> {
         Some(packet_keys())
     }
 
-    fn is_valid_retry(&self, _orig_dst_cid: &ConnectionId, _header: &[u8], _payload: &[u8]) -> bool {
+    fn is_valid_retry(&self, _orig_dst_cid: IdArgument<'_>, _header: &[u8], _payload: &[u8]) -> bool {
         false
     }
 

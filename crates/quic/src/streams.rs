@@ -1,8 +1,8 @@
 //! What the ends do with streams: write zeros, and count what they read.
 
+use super::proto::{self, Connection, ReadError, StreamId};
 use bytes::Bytes as Payload;
 use lasthop_base::Bytes;
-use quinn_proto::{Connection, ReadError, StreamId};
 
 /// What is written, over and over.
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
@@ -33,9 +33,8 @@ pub(crate) fn fill(connection: &mut Connection, stream: StreamId, left: &mut Opt
     let mut sending = connection.send_stream(stream);
     while *left != Some(0) {
         let most = left.map_or(usize::MAX, |left| usize::try_from(left).unwrap_or(usize::MAX));
-        let mut chunks = [Payload::from_static(&ZEROS[..ZEROS.len().min(most)])];
-        match sending.write_chunks(&mut chunks) {
-            Ok(written) if written.bytes > 0 => *left = left.map(|left| left - written.bytes as u64),
+        match proto::write(&mut sending, Payload::from_static(&ZEROS[..ZEROS.len().min(most)])) {
+            Ok(written) if written > 0 => *left = left.map(|left| left - written as u64),
             // Blocked, or the connection is lost, which an event reports.
             _ => return false,
         }

@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+use super::proto::{self, Connection, Dir, Event};
 use lasthop_base::{Bytes, Duration, Streams, Time};
 use lasthop_proto::application::{Activity, Config, Distribution, Page, Pages};
 use lasthop_proto::stack::{Contents, Dialogue, Stack, StackFlow};
 use lasthop_proto::tcp::Connection as Hosts;
 use lasthop_proto::{Component, Effect, EndCounters, FlowId, Handle, HostId, Out, Port, Signal, quic};
-use quinn_proto::{Connection, Dir, Event};
 
-use crate::Quinn;
-use crate::config::{self, Secrets, Use};
-use crate::exchange;
-use crate::host::{Host, Loss, Place, Role, Tally};
+use super::config::{self, Secrets, Use};
+use super::exchange;
+use super::host::{Host, Loss, Place, Role, Tally};
+use super::stack::Library;
 
 /// The bytes of datagrams, by their handles.
 #[derive(Debug, Default)]
@@ -97,7 +97,7 @@ fn page() -> Config {
 pub(crate) fn with_flow<T>(settings: &quic::Settings, test: impl FnOnce(&StackFlow<'_>) -> T) -> T {
     test(&StackFlow {
         connection: Hosts { src: HostId(0), dst: HostId(1), flow: FlowId(0) },
-        sender: "quinn-cubic",
+        sender: proto::SENDERS[0].name,
         quic: settings,
         random: Streams::new(46, 1).stream("quic"),
         contents: Arc::new(Kept::default()),
@@ -134,7 +134,7 @@ fn a_stream_in_one_direction_is_not_permitted() {
 #[test]
 fn requests_of_a_page_share_datagrams() {
     with_ends(|flow, dialogue| {
-        let [mut client, mut server] = Quinn.application(flow, dialogue);
+        let [mut client, mut server] = Library.application(flow, dialogue);
         let sent = talk(&mut *client, &mut *server);
         let usage = client.usage(Time::ZERO + Duration::from_secs(1)).expect("a user");
         assert_eq!((usage.requests, usage.waits.len()), (50, 50));

@@ -1,16 +1,16 @@
 //! The ends of a transfer: the server sends on one stream, and the client reads.
 
+use super::proto::{Connection, Dir, Event, StreamEvent, StreamId, VarInt};
 use bytes::Bytes as Payload;
 use lasthop_base::{Bytes, Time};
 use lasthop_proto::stack::StackFlow;
 use lasthop_proto::tcp::Transfer;
 use lasthop_proto::{EndCounters, Out, Port, Signal};
-use quinn_proto::{Connection, Dir, Event, StreamEvent, StreamId, VarInt};
 
+use super::config::{self, Secrets, Use};
+use super::host::{Host, Loss, Place, Role, Tally};
+use super::streams::{self, Progress};
 use crate::clock;
-use crate::config::{self, Secrets, Use};
-use crate::host::{Host, Loss, Place, Role, Tally};
-use crate::streams::{self, Progress};
 
 /// The source of the data. It accepts a connection.
 pub(crate) struct Upload {

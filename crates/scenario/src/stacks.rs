@@ -25,7 +25,7 @@ impl StackSender {
 /// The stacks, of which each is a feature of this crate. The page in a browser has none.
 pub fn stacks() -> &'static [&'static dyn Stack] {
     #[cfg(feature = "quic")]
-    return &[&lasthop_quic::Quinn];
+    return &[&lasthop_quic::Quinn, &lasthop_quic::Noq];
     #[cfg(not(feature = "quic"))]
     &[]
 }
@@ -37,10 +37,14 @@ pub(crate) fn of_sender(name: &str) -> Option<(&'static dyn Stack, &'static str)
     all.find(|(_, sender)| *sender == name)
 }
 
-/// What to add to the message that there is no sender `name`: that it is one of a stack which this build lacks.
+/// What to add to the message that there is no sender `name`: that it is one of a stack which this build lacks, or why a stack
+/// has it and does not offer it.
 pub(crate) fn lacking(name: &str) -> &'static str {
-    match name.starts_with("quinn") && stacks().is_empty() {
-        true => "; this build has no QUIC: use the command line's `lasthop`, or build with the feature quic",
-        false => "",
+    if ["quinn", "noq"].iter().any(|stack| name.starts_with(stack)) && stacks().is_empty() {
+        "; this build has no QUIC: use the command line's `lasthop`, or build with the feature quic"
+    } else if name.starts_with("noq-bbr") {
+        "; noq's BBR cannot be seeded, so that no run would repeat: use \"quinn-bbr\" or \"quinn-linux-bbr3\""
+    } else {
+        ""
     }
 }

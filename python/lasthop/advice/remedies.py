@@ -39,6 +39,8 @@ class Sender:
         Its drawback.
     protocol : str
         The transport protocol.
+    library : str or None
+        The library of a sender that is not of a kernel, with its version.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Sender:
     linux: str | None = None
     cost: str | None = None
     protocol: str = "TCP"
+    library: str | None = None
 
 
 def _sender(control: CongestionControl) -> Sender:
@@ -82,6 +85,7 @@ STACK_SENDERS = {
         each.how,
         cost=_COSTS.get(each.name),
         protocol=each.protocol,
+        library=each.version,
     )
     for each in stack_senders()
     if each.how
@@ -101,9 +105,9 @@ def sender_named(name: str) -> Sender:
 
 
 def peers(sender: str) -> list[str]:
-    """Return the senders of the same protocol: those that a server with this one may be configured to use."""
-    protocol = sender_named(sender).protocol
-    return [name for name, each in (SENDERS | STACK_SENDERS).items() if each.protocol == protocol]
+    """Return the senders of the same library: those that a server with this one may be configured to use."""
+    library = sender_named(sender).library
+    return [name for name, each in (SENDERS | STACK_SENDERS).items() if each.library == library]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +172,11 @@ def arms(sender: str) -> list[Arm]:
     They are the other senders; each scheme with this sender, and with BBR if products have the scheme; and
     the queue disciplines, alone, with BBR, and with the schemes that products have.
     """
-    found = [Arm(name, PLAIN) for name in dict.fromkeys((sender, *peers(sender)))]
-    usual, other = (LINUX, "linux-bbr") if sender in SENDERS else (next(iter(STACK_SENDERS)), "quinn-bbr")
-    other = usual if sender == other else other
+    own = peers(sender)
+    found = [Arm(name, PLAIN) for name in dict.fromkeys((sender, *own))]
+    # A library without BBR has another control.
+    other = next((name for name in own if name in ("linux-bbr", "quinn-bbr")), own[-1])
+    other = own[0] if sender == other else other
     for each in (sender, other):
         for name, scheme in deployable().items():
             if scheme.needs_quic and each not in STACK_SENDERS:

@@ -1,10 +1,8 @@
-//! TLS 1.3 by rustls, in place of what [`sizes`](crate::sizes) stands in for: packets are protected, and their secrets logged.
+//! TLS 1.3 by rustls, in place of what [`sizes`](super::sizes) stands in for: packets are protected, and their secrets logged.
 //!
 //! quinn's own adapter is compiled only with `ring` or `aws-lc-rs`, which are C and assembly and draw from the system's random
 //! numbers. A run repeats: all of its random numbers come from the flow's, and TLS's clock stands still, so no session expires.
 
-mod certificate;
-mod provider;
 #[cfg(test)]
 mod tests;
 
@@ -12,14 +10,14 @@ use std::any::Any;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use super::proto::crypto::{
+    self, CryptoError, ExportKeyingMaterialError, HeaderKey, KeyPair, Keys, PacketKey, UnsupportedVersion,
+};
+use super::proto::transport_parameters::TransportParameters;
+use super::proto::{self, ConnectError, IdArgument, Receiver, Side, TransportError, TransportErrorCode};
 use bytes::BytesMut;
 use lasthop_base::Stream;
 use lasthop_proto::stack::{Contents, StackFlow};
-use quinn_proto::crypto::{
-    self, CryptoError, ExportKeyingMaterialError, HeaderKey, KeyPair, Keys, PacketKey, UnsupportedVersion,
-};
-use quinn_proto::transport_parameters::TransportParameters;
-use quinn_proto::{ConnectError, ConnectionId, Side, TransportError, TransportErrorCode};
 use rustls::client::Resumption;
 use rustls::pki_types::{ServerName, UnixTime};
 use rustls::quic::{self, Connection, KeyChange, Secrets, Version};
@@ -27,11 +25,8 @@ use rustls::server::ServerSessionMemoryCache;
 use rustls::time_provider::TimeProvider;
 use rustls::{ClientConfig, Error, KeyLog, NoKeyLog, ServerConfig};
 
-use certificate::{Identity, NAME};
-use provider::{INITIAL, provider, with_random};
-
-/// Bytes of the header protection's sample (RFC 9001 section 5.4.2).
-const SAMPLE: usize = 16;
+use crate::certificate::{Identity, NAME};
+use crate::provider::{INITIAL, SAMPLE, provider, with_random};
 
 /// QUIC version 1, the only one here.
 const VERSION: u32 = 1;
@@ -145,7 +140,7 @@ fn encoded(parameters: &TransportParameters) -> Vec<u8> {
 
 impl crypto::ClientConfig for Tls {
     fn start_session(
-        self: Arc<Self>,
+        self: Receiver<'_, Self>,
         _version: u32,
         _server_name: &str,
         parameters: &TransportParameters,
@@ -160,18 +155,18 @@ impl crypto::ClientConfig for Tls {
 }
 
 impl crypto::ServerConfig for Tls {
-    fn initial_keys(&self, version: u32, id: &ConnectionId) -> Result<Keys, UnsupportedVersion> {
+    fn initial_keys(&self, version: u32, id: IdArgument<'_>) -> Result<Keys, UnsupportedVersion> {
         let is_ours = version == VERSION;
-        is_ours.then(|| initial_keys(id, rustls::Side::Server)).ok_or(UnsupportedVersion)
+        is_ours.then(|| initial_keys(&id[..], rustls::Side::Server)).ok_or(UnsupportedVersion)
     }
 
     /// Not called: no server here sends a Retry packet.
-    fn retry_tag(&self, _version: u32, _id: &ConnectionId, _packet: &[u8]) -> [u8; 16] {
+    fn retry_tag(&self, _version: u32, _id: IdArgument<'_>, _packet: &[u8]) -> [u8; 16] {
         [0; 16]
     }
 
     fn start_session(
-        self: Arc<Self>,
+        self: Receiver<'_, Self>,
         _version: u32,
         parameters: &TransportParameters,
     ) -> Box<dyn crypto::Session> {
@@ -217,8 +212,8 @@ struct Session {
 }
 
 impl crypto::Session for Session {
-    fn initial_keys(&self, id: &ConnectionId, side: Side) -> Keys {
-        initial_keys(id, if side.is_client() { rustls::Side::Client } else { rustls::Side::Server })
+    fn initial_keys(&self, id: IdArgument<'_>, side: Side) -> Keys {
+        initial_keys(&id[..], if side.is_client() { rustls::Side::Client } else { rustls::Side::Server })
     }
 
     fn handshake_data(&self) -> Option<Box<dyn Any>> {
@@ -229,9 +224,9 @@ impl crypto::Session for Session {
         None
     }
 
-    fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
+    fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, proto::Key)> {
         let keys = self.connection.zero_rtt_keys()?;
-        Some((Box::new(Header(keys.header)), Box::new(Packet(keys.packet))))
+        Some((Box::new(Header(keys.header)), proto::boxed(Packet(keys.packet))))
     }
 
     fn early_data_accepted(&self) -> Option<bool> {
@@ -249,12 +244,11 @@ impl crypto::Session for Session {
     fn read_handshake(&mut self, bytes: &[u8]) -> Result<bool, TransportError> {
         let Session { connection, random, .. } = self;
         let read = with_random(random, || connection.read_hs(bytes));
-        read.map(|()| false).map_err(|error| TransportError {
-            code: connection.alert().map_or(TransportErrorCode::PROTOCOL_VIOLATION, |alert| {
+        read.map(|()| false).map_err(|error| {
+            let code = connection.alert().map_or(TransportErrorCode::PROTOCOL_VIOLATION, |alert| {
                 TransportErrorCode::crypto(alert.into())
-            }),
-            frame: None,
-            reason: error.to_string(),
+            });
+            proto::error(code, error.to_string())
         })
     }
 
@@ -278,12 +272,12 @@ impl crypto::Session for Session {
         }
     }
 
-    fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
+    fn next_1rtt_keys(&mut self) -> Option<KeyPair<proto::Key>> {
         let keys = self.next.as_mut()?.next_packet_keys();
-        Some(KeyPair { local: Box::new(Packet(keys.local)), remote: Box::new(Packet(keys.remote)) })
+        Some(KeyPair { local: proto::boxed(Packet(keys.local)), remote: proto::boxed(Packet(keys.remote)) })
     }
 
-    fn is_valid_retry(&self, _id: &ConnectionId, _header: &[u8], _payload: &[u8]) -> bool {
+    fn is_valid_retry(&self, _id: IdArgument<'_>, _header: &[u8], _payload: &[u8]) -> bool {
         false
     }
 
@@ -298,14 +292,17 @@ impl crypto::Session for Session {
     }
 }
 
-fn initial_keys(id: &ConnectionId, side: rustls::Side) -> Keys {
+fn initial_keys(id: &[u8], side: rustls::Side) -> Keys {
     converted(INITIAL.keys(id, side, Version::V1))
 }
 
 fn converted(quic::Keys { local, remote }: quic::Keys) -> Keys {
     Keys {
         header: KeyPair { local: Box::new(Header(local.header)), remote: Box::new(Header(remote.header)) },
-        packet: KeyPair { local: Box::new(Packet(local.packet)), remote: Box::new(Packet(remote.packet)) },
+        packet: KeyPair {
+            local: proto::boxed(Packet(local.packet)),
+            remote: proto::boxed(Packet(remote.packet)),
+        },
     }
 }
 

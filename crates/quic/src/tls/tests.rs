@@ -1,7 +1,7 @@
 use lasthop_base::{Bytes, Streams};
 
+use super::super::tests::with_flow;
 use super::*;
-use crate::tests::with_flow;
 
 fn bytes(hex: &str) -> Vec<u8> {
     let digits = hex.as_bytes().chunks(2).map(|pair| str::from_utf8(pair).expect("ASCII"));
@@ -22,30 +22,32 @@ fn packets_are_protected_as_in_the_example_of_the_rfc() {
         "b38cc5a99f5ede4cf73c3ec2493a1839b3dbcba3f6ea46c5b7684df3548e7ddeb9c3bf9c73cc3f3bded74b562bfb19",
         "fb84022f8ef4cdd93795d77d06edbb7aaf2f58891850abbdca3d20398c276456cbc42158407dd074ee"
     ));
-    let id = ConnectionId::new(&bytes("8394c8f03e515708"));
-    let [server, client] = [rustls::Side::Server, rustls::Side::Client].map(|side| initial_keys(&id, side));
+    let id = bytes("8394c8f03e515708");
+    let [server, client] =
+        [rustls::Side::Server, rustls::Side::Client].map(|side| INITIAL.keys(&id, side, Version::V1));
+    let (seals, opens) = (Packet(server.local.packet), Packet(client.remote.packet));
     let mut packet = [&header[..], &payload, &[0; 16]].concat();
-    server.packet.local.encrypt(1, &mut packet, header.len());
-    server.header.local.encrypt(18, &mut packet);
+    seals.encrypt(1, &mut packet, header.len());
+    Header(server.local.header).encrypt(18, &mut packet);
     assert_eq!(packet, expected);
-    client.header.remote.decrypt(18, &mut packet);
+    Header(client.remote.header).decrypt(18, &mut packet);
     let (read, rest) = packet.split_at(header.len());
     assert_eq!(read, header);
     let mut sealed = BytesMut::from(rest);
-    client.packet.remote.decrypt(1, &header, &mut sealed).expect("it is intact");
+    opens.decrypt(1, &header, &mut sealed).expect("it is intact");
     assert_eq!(sealed, payload);
     for damaged in 0..rest.len() {
         let mut sealed = BytesMut::from(rest);
         sealed[damaged] ^= 1;
-        assert!(client.packet.remote.decrypt(1, &header, &mut sealed).is_err());
+        assert!(opens.decrypt(1, &header, &mut sealed).is_err());
     }
-    assert!(client.packet.remote.decrypt(1, &header, &mut BytesMut::from(&rest[..15])).is_err());
+    assert!(opens.decrypt(1, &header, &mut BytesMut::from(&rest[..15])).is_err());
 }
 
 /// Of a short header, five bits are covered, and of a long one, four (section 5.4.1).
 #[test]
 fn headers_are_covered_by_their_form() {
-    let keys = initial_keys(&ConnectionId::new(&[7; 8]), rustls::Side::Client);
+    let keys = initial_keys(&[7; 8], rustls::Side::Client);
     for (first, covered) in [(0x40, 0x1f), (0xc0, 0x0f)] {
         let changed = (0..64).map(|sample| {
             let mut packet = [&[first; 10][..], &[sample; 30]].concat();
@@ -60,8 +62,9 @@ fn headers_are_covered_by_their_form() {
 fn sessions(tls: Tls) -> [Box<dyn crypto::Session>; 2] {
     let tls = Arc::new(tls);
     let parameters = TransportParameters::read(Side::Server, &mut &[][..]).expect("none is needed");
-    let client = crypto::ClientConfig::start_session(Arc::clone(&tls), VERSION, NAME, &parameters);
-    [client.expect("a client"), crypto::ServerConfig::start_session(tls, VERSION, &parameters)]
+    let (client, server): (Arc<dyn crypto::ClientConfig>, Arc<dyn crypto::ServerConfig>) = (tls.clone(), tls);
+    let client = client.start_session(VERSION, NAME, &parameters).expect("a client");
+    [client, server.start_session(VERSION, &parameters)]
 }
 
 /// Takes what both ends have to say until they are silent, by `change`; the bytes of each, or the first error.

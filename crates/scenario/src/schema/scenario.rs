@@ -69,8 +69,8 @@ pub struct Scenario {
     /// The sender's TCP: a profile, such as `"linux-bbr"`; a profile with a `congestion`, such as
     /// `"linux-hybla"`; or one of `[senders.NAME]`. By default `[tcp]` applies. `"quinn-cubic"`, `"quinn-newreno"` and
     /// `"quinn-bbr"` are QUIC, by the library quinn: `[quic]` applies to them, and `[tcp]` does not. So are `"quinn-linux-cubic"`,
-    /// `"quinn-linux-reno"`, `"quinn-linux-bbr"` and `"quinn-linux-bbr3"`, with congestion controls of Linux. Applications have this
-    /// sender, at both ends.
+    /// `"quinn-linux-reno"`, `"quinn-linux-bbr"` and `"quinn-linux-bbr3"`, with congestion controls of Linux, and `"noq-cubic"` and
+    /// `"noq-newreno"`, by noq, a fork of quinn. Applications have this sender, at both ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "json_schema::sender")]
     pub sender: Option<String>,

@@ -4,6 +4,7 @@ mod applications;
 mod controls;
 mod division;
 mod hostile;
+mod noq;
 mod observers;
 mod remedies;
 mod tls;

@@ -52,7 +52,15 @@ fn world(random: &mut Stream) -> (String, &'static str) {
         random,
         &["\"none\"", "{ stop-and-wait = {} }", "{ selective-repeat = { retransmissions = 3 } }"],
     );
-    let senders = ["quinn-newreno", "quinn-cubic", "quinn-bbr", "quinn-linux-cubic", "quinn-linux-bbr3"];
+    let senders = [
+        "quinn-newreno",
+        "quinn-cubic",
+        "quinn-bbr",
+        "quinn-linux-cubic",
+        "quinn-linux-bbr3",
+        "noq-newreno",
+        "noq-cubic",
+    ];
     let [one, other] = [(); 2].map(|()| pick(random, &senders));
     let activity = pick(
         random,

@@ -29,7 +29,7 @@ use rustls::{
 use sha2::{Digest, Sha256};
 
 /// The cipher suite.
-pub(super) static SUITE: Tls13CipherSuite = Tls13CipherSuite {
+pub(crate) static SUITE: Tls13CipherSuite = Tls13CipherSuite {
     common: CipherSuiteCommon {
         suite: CipherSuite::TLS13_AES_128_GCM_SHA256,
         hash_provider: &Sha,
@@ -41,18 +41,21 @@ pub(super) static SUITE: Tls13CipherSuite = Tls13CipherSuite {
 };
 
 /// Its protection of packets.
-pub(super) static INITIAL: quic::Suite = quic::Suite { suite: &SUITE, quic: &Aes };
+pub(crate) static INITIAL: quic::Suite = quic::Suite { suite: &SUITE, quic: &Aes };
 
 /// The limits of AES-GCM: packets sealed with one key, and forged ones that are tolerated (RFC 9001 section 6.6).
 const PACKETS_PER_KEY: u64 = 1 << 23;
 const FORGERIES: u64 = 1 << 52;
+
+/// Bytes of the header protection's sample (RFC 9001 section 5.4.2).
+pub(crate) const SAMPLE: usize = 16;
 
 /// Lengths of a key and of a tag of AES-128-GCM.
 const KEY: usize = 16;
 const TAG: usize = 16;
 
 /// Everything together.
-pub(super) fn provider() -> CryptoProvider {
+pub(crate) fn provider() -> CryptoProvider {
     CryptoProvider {
         cipher_suites: vec![SupportedCipherSuite::Tls13(&SUITE)],
         kx_groups: vec![&X25519],
@@ -68,7 +71,7 @@ thread_local! {
 }
 
 /// Calls `act`, in which rustls draws from `random`: its providers are static, and know no connection.
-pub(super) fn with_random<T>(random: &Mutex<Stream>, act: impl FnOnce() -> T) -> T {
+pub(crate) fn with_random<T>(random: &Mutex<Stream>, act: impl FnOnce() -> T) -> T {
     let mut random = random.lock().unwrap_or_else(PoisonError::into_inner);
     RANDOM.set(Some(random.clone()));
     let result = act();
@@ -306,7 +309,7 @@ impl quic::HeaderProtectionKey for Headers {
     }
 
     fn sample_len(&self) -> usize {
-        super::SAMPLE
+        SAMPLE
     }
 }
 

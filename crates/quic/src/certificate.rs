@@ -15,18 +15,18 @@ use rustls::{
 const SEED: [u8; 32] = [7; 32];
 
 /// Who the certificate is of.
-pub(super) const NAME: &str = "server";
+pub(crate) const NAME: &str = "server";
 
 /// Signs for the server, and verifies at the client, which trusts this certificate and no other.
 #[derive(Clone, Debug)]
-pub(super) struct Identity {
+pub(crate) struct Identity {
     certificate: CertificateDer<'static>,
     pair: KeyPair,
 }
 
 impl Identity {
     /// With a certificate of about `length` bytes, or of the fewest possible.
-    pub(super) fn new(length: usize) -> Identity {
+    pub(crate) fn new(length: usize) -> Identity {
         let pair = KeyPair::from_seed(Seed::new(SEED));
         let least = certificate(&pair, 0).len();
         Identity { certificate: certificate(&pair, length.saturating_sub(least)).into(), pair }
