@@ -403,3 +403,29 @@ pub(super) mod congestion {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::division::{Dividing, Division};
+    use super::*;
+
+    #[test]
+    fn a_loss_that_was_none_costs_nothing_unless_an_agent_reports() {
+        for has_reports in [false, true] {
+            let division = Arc::<Division>::default();
+            let control = factory("noq-cubic", FlowId(0), Arc::default());
+            let begin = Instant::now();
+            let mut controller =
+                Arc::new(Dividing { control, division: Arc::clone(&division) }).build(begin, 1_200);
+            if has_reports {
+                division.on_report_delay(lasthop_base::Duration::from_millis(2));
+            }
+            let full = controller.window();
+            controller.on_congestion_event(begin + Duration::from_millis(60), begin, false, 1_200);
+            let reduced = controller.window();
+            assert!(reduced < full);
+            controller.on_spurious_loss();
+            assert_eq!(controller.window(), if has_reports { reduced } else { full });
+        }
+    }
+}
