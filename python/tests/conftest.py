@@ -55,6 +55,9 @@ REAL_TIME = ("test_emulate", "test_emulate_between", "test_gateway", "test_measu
 CAMPAIGNS = "LASTHOP_CAMPAIGNS" in os.environ
 """Whether tests that are marked as campaigns run too, and papers as long as they are."""
 
+WITH_QUIC = "tcp-beside-quic"
+"""The worked scenario that needs QUIC, which the module of pages has not."""
+
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the tests of slow files, and put them first: begun last, one would keep a single core busy."""

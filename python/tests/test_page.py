@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from conftest import CAMPAIGNS, Command
+from conftest import CAMPAIGNS, WITH_QUIC, Command
 
 import lasthop
 from lasthop import Scenario, papers, web
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 SHORT = ("limit=8 s", "warmup=0 s")
-WITH_QUIC = "tcp-beside-quic"
 TRAFFIC = """
 limit = "5 s"
 [wired]

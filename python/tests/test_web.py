@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, Command
+from conftest import ROOT, WITH_QUIC, Command
 
 import lasthop
 from lasthop import web
@@ -81,9 +81,7 @@ def scenario(name: str, *overrides: str) -> dict[str, Any]:
 def test_the_module_runs_as_the_command_line_does(module: bytes, command: Command, tmp_path: Path) -> None:
     # The packets of the first connection are counted below. The module has no QUIC.
     names = sorted(
-        name
-        for name, text in SCENARIOS.items()
-        if "transfer" in tomllib.loads(text) and name != "tcp-beside-quic"
+        name for name, text in SCENARIOS.items() if "transfer" in tomllib.loads(text) and name != WITH_QUIC
     )
     requests = [
         {"do": "run", "scenario": scenario(name, "limit=8 s", "warmup=0 s"), "seed": 7, "run": 3}

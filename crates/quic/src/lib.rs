@@ -18,7 +18,7 @@
 //!
 //! [components]: lasthop_proto::Component
 
-#![allow(clippy::duplicate_mod, reason = "files are compiled once for each library")]
+#![expect(clippy::duplicate_mod, reason = "files are compiled once for each library")]
 
 mod certificate;
 mod clock;

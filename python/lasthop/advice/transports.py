@@ -28,8 +28,9 @@ def sender_of(sender: str, protocol: str) -> str:
     """
     if remedies.sender_named(sender).protocol == protocol:
         return sender
-    known = remedies.COUNTERPARTS if protocol == "QUIC" else _reversed()
-    return known.get(sender, known[remedies.LINUX] if protocol == "QUIC" else remedies.LINUX)
+    if protocol == "TCP":
+        return _reversed().get(sender, remedies.LINUX)
+    return remedies.COUNTERPARTS.get(sender, remedies.COUNTERPARTS[remedies.LINUX])
 
 
 def _reversed() -> dict[str, str]:

@@ -204,9 +204,10 @@ def _senders(sender: str, transport: str | None) -> dict[str, str]:
         return {"": sender}
     if transport not in TRANSPORTS:
         raise RefusedError(f"--transport: {unknown('transport', transport, list(TRANSPORTS))}")
-    if not STACK_SENDERS:
+    protocols = TRANSPORTS[transport]
+    if "QUIC" in protocols and not STACK_SENDERS:
         raise RefusedError("--transport: this build has no QUIC; leave the option out")
-    return {each.lower(): sender_of(sender, each) for each in TRANSPORTS[transport]}
+    return {each.lower(): sender_of(sender, each) for each in protocols}
 
 
 def _write_plan(remedy: Remedy | None, directory: Path) -> str:
