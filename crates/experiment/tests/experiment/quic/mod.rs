@@ -99,21 +99,29 @@ fn newreno_over_quic_is_linux_reno() {
     }
 }
 
-/// In this process and in others, on any thread. A changed digest means that another version of quinn sends other packets.
+/// In this process and in others, on any thread. A changed digest means that another version of the library sends other packets.
 #[test]
 fn a_run_is_equal_to_the_bit_wherever_it_is_made() {
-    let scenario = read(&["sender=quinn-newreno", "limit=5 s", "radio.channel.frame-loss.loss=0.01"]);
-    let threads: Vec<_> = (0..2)
-        .map(|_| {
-            let scenario = scenario.clone();
-            thread::spawn(move || run(&scenario, "basic", 3, TRACED))
-        })
-        .collect();
-    let runs: Vec<Run> = threads.into_iter().map(|thread| thread.join().expect("it runs")).collect();
-    // As text, since NaN is not equal to itself.
-    assert_eq!(format!("{:?}", runs[0]), format!("{:?}", runs[1]));
-    assert_eq!(digest(events(&runs[0])), 0xe2f339073d76c35);
-    assert_ne!(digest(events(&run(&scenario, "basic", 4, TRACED))), digest(events(&runs[0])));
+    for (sender, library, expected) in [
+        ("quinn-newreno", "quinn-proto 0.11.19", 0x0e2f_3390_73d7_6c35),
+        ("noq-newreno", "noq-proto 1.4.0", 0xe8b4_7c56_7630_db13),
+        ("noq-cubic", "noq-proto 1.4.0", 0xfa63_2df2_84f1_a5ff),
+    ] {
+        let sender = format!("sender={sender}");
+        let scenario = read(&[&sender, "limit=5 s", "radio.channel.frame-loss.loss=0.01"]);
+        let threads: Vec<_> = (0..2)
+            .map(|_| {
+                let scenario = scenario.clone();
+                thread::spawn(move || run(&scenario, "basic", 3, TRACED))
+            })
+            .collect();
+        let runs: Vec<Run> = threads.into_iter().map(|thread| thread.join().expect("it runs")).collect();
+        // As text, since NaN is not equal to itself.
+        assert_eq!(format!("{:?}", runs[0]), format!("{:?}", runs[1]));
+        assert_eq!(digest(events(&runs[0])), expected, "{sender}: {:#x}", digest(events(&runs[0])));
+        assert_ne!(digest(events(&run(&scenario, "basic", 4, TRACED))), expected);
+        assert_eq!(runs[0].stacks, [library]);
+    }
 }
 
 #[test]
