@@ -25,7 +25,6 @@ response.constant = "{size} MB"
 think.constant = "0 s"
 requests = 1
 [tcp]
-packet_size = "1488 B"
 window = "64 MiB"
 window_autotuning = false
 [wired]

@@ -802,19 +802,17 @@ def test_a_scenario_with_traffic_only_has_one_table(command: Command, tmp_path: 
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        (
-            ["radio.mtu=1500 B"],
-            "packets have 1512 B with their TCP options, and cross the MTU of 1500 B in two",
-        ),
-        (["radio.mtu=1511 B"], '--set tcp.packet_size="1499 B"'),
-        (["radio.mtu=1512 B"], ""),
-        (["radio.mtu=1500 B", "tcp.packet_size=1488 B"], ""),
-        (["radio.mtu=1500 B", "tcp.timestamps=false"], ""),
-        # Whoever states a small MTU wants fragments.
-        (["radio.mtu=576 B"], ""),
+        (["radio.mtu=1499 B"], "packets of 1500 B cross the MTU of 1499 B in 2 fragments"),
+        (["radio.mtu=576 B"], '3 fragments, of which none may be lost; a real sender would find the MTU of its'),
+        (["radio.uplink.mtu=576 B"], ""),
+        (["radio.mtu=1500 B"], ""),
+        (["radio.mtu=1499 B", "tcp.packet_size=1499 B"], ""),
+        # Whoever states packets that do not fit wants fragments, and senders of papers know nothing of MTUs.
+        (["radio.mtu=1499 B", "tcp.packet_size=3000 B"], ""),
+        (["radio.mtu=576 B", "sender=rfc"], ""),
     ],
 )
-def test_packets_that_options_make_too_large_are_named(
+def test_packets_that_a_link_fragments_are_named(
     command: Command, settings: list[str], expected: str
 ) -> None:
     options = [f"--set={each}" for each in [*settings, "limit=1 s"]]

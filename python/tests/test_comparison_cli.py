@@ -204,12 +204,12 @@ def test_a_comparison_that_may_take_long_says_so_and_one_of_days_is_refused(comm
     long = command(*fast, *link, "--set", "radio.channel.frame-loss.loss=0.9", "--runs", "8:160")
     assert long.returncode == 0, long.stderr
     # A window of 6 MiB each 60 ms.
-    told = "2 arms with 8 to 160 runs each may simulate up to 1,380 million packets, which takes up to 5 min"
+    told = "2 arms with 8 to 160 runs each may simulate up to 1,392 million packets, which takes up to 5 min"
     assert long.stderr.startswith(f"warning: {told}")
     assert '--set "limit=2 s"' in long.stderr
     days = command(*fast, *link, "--set", "limit=100000 s", "--runs", "50:50")
     assert (days.returncode, days.stdout) == (2, "")
-    told = "2 arms with 50 runs each may simulate 718,203 million packets, which takes 49 h"
+    told = "2 arms with 50 runs each may simulate 724,155 million packets, which takes 50 h"
     assert told in days.stderr
     assert command(*QUICK, "--sender", "linux-hybla").stderr == ""
 
@@ -219,14 +219,14 @@ def test_packets_of_a_run_are_bounded() -> None:
         return lasthop.load("last-mile", overrides).packet_bound()
 
     assert bound("limit=12 s") == 10_000  # 10 Mb/s, 1500 B
-    assert bound("limit=12 s", "transfer.size=146 KB") == 100
+    assert bound("limit=12 s", "transfer.size=144800 B") == 100
     # A window of ten segments, once at the start and then each round trip of 100 ms.
-    assert bound("limit=10 s", "wired.delay=40 ms", "radio.delay=10 ms", "tcp.window=14600 B") == 1010
+    assert bound("limit=10 s", "wired.delay=40 ms", "radio.delay=10 ms", "tcp.window=14480 B") == 1010
     for name in lasthop.scenarios():
         point = lasthop.load(name).points()[0]
         scheme = point.scenario.schemes[0]
         connections = point.scenario.run(scheme).connections.values()
-        packets = sum(each["delivered_bytes"] for each in connections) / 1460
+        packets = sum(each["delivered_bytes"] for each in connections) / 1448
         assert packets <= point.scenario.packet_bound(), name
 
 

@@ -206,6 +206,7 @@ def test_a_column_of_losses_that_is_not_read_is_said(reading: Reading) -> None:
 
 NETWORK = """
 sender = "linux"
+tcp.packet_size = "1512 B"
 [transfer]
 size = "600 KB"
 [wired]

@@ -29,7 +29,7 @@ channel.gilbert = {{loss=0.04, burst=3}}
 """
 
 
-@pytest.fixture(scope="module", params=[1488, 1400, 700])
+@pytest.fixture(scope="module", params=[1500, 1400, 700])
 def faded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Transfer:
     return captures.transfer(NETWORK.format(size=request.param), tmp_path_factory.mktemp("transfer"), seed=2)
 

@@ -97,7 +97,6 @@ impl Connection {
         let settings = agreed.settings(config, ecn.mode, snd_nxt.0, syn.window);
         let sender = Sender::supplied(ENDS, &settings, reactions);
         let mut sender = if config.nagle { sender } else { sender.without_nagle() };
-        sender.limit_mss(agreed.mss);
         let buffer = config.settings.window_payload();
         let window = if agreed.our_scale > 0 { buffer } else { buffer.min(LARGEST_WINDOW) };
         let receiver = Receiver::new(ENDS, &agreed.settings(config, ecn.mode, rcv_nxt.0, window));

@@ -63,7 +63,6 @@ impl Agreement {
             settings.congestion = Congestion::Reno;
         }
         Settings {
-            packet_size: self.header + Bytes(self.mss.into()),
             header: self.header,
             window: Bytes(window.into()).into(),
             window_counts: WindowCounts::Payload,
@@ -77,6 +76,7 @@ impl Agreement {
             ecn,
             ..settings
         }
+        .with_mss(self.mss)
     }
 }
 

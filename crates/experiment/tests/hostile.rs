@@ -760,7 +760,7 @@ fn intractable_scenarios_are_rejected_with_a_remedy() {
         ),
         (
             &[two_state, "limit=10 s", "radio.rate=10 bps"],
-            "radio.channel: found 1209600000 periods while one unit is on the air",
+            "radio.channel: found 1200000000 periods while one unit is on the air",
         ),
         (
             &["radio.unit=1 GB"],
@@ -776,7 +776,7 @@ fn intractable_scenarios_are_rejected_with_a_remedy() {
         ),
         (&[on_off], "traffic.t.law.on-off: found 30000037500 packets until the limit or the stop"),
         (
-            &["tcp.packet_size=41 B", "tcp.window=1 GiB"],
+            &["tcp.packet_size=53 B", "tcp.window=1 GiB"],
             "tcp.window: found 1073741824 B, which is 1073741824 segments of 1 B",
         ),
     ];

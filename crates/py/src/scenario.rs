@@ -1043,15 +1043,15 @@ impl Scenario {
         self.0.unused_by(scheme)
     }
 
-    /// Return whether TCP options make packets larger than the MTU of a wireless link.
+    /// Return whether wireless links fragment packets of a sender that would find the MTU of its path.
     ///
     /// Returns
     /// -------
-    /// (int, int, int) or None
-    ///     The size of a full packet with its options, an MTU that it would fit without them, and the `tcp.packet_size` that
-    ///     would fit with them; None if there is no such MTU.
-    fn fragmented_by_options(&self) -> Option<(u64, u64, u64)> {
-        self.0.fragmented_by_options().map(|[packet, mtu, fits]| (packet.0, mtu.0, fits.0))
+    /// (int, int) or None
+    ///     The size of a full packet, and the smallest `mtu` on its path, which is less; None if the packets of each connection
+    ///     fit, `packet_size` is stated, or the profile is not that of a real system.
+    fn fragmented(&self) -> Option<(u64, u64)> {
+        self.0.fragmented().map(|[packet, mtu]| (packet.0, mtu.0))
     }
 
     /// Return whether full packets vanish in a path-MTU black hole.
@@ -1059,7 +1059,7 @@ impl Scenario {
     /// Returns
     /// -------
     /// (int, int) or None
-    ///     The size of a full packet with its options, and the smallest `black_hole` on its path, which is less; None if the full
+    ///     The size of a full packet, and the smallest `black_hole` on its path, which is less; None if the full
     ///     packets of each connection pass its path, or it has `tcp.mtu_probing`.
     fn lost_in_black_hole(&self) -> Option<(u64, u64)> {
         self.0.lost_in_black_hole().map(|[packet, largest]| (packet.0, largest.0))

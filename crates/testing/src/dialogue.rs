@@ -27,7 +27,6 @@ pub const MSS: u32 = 1000;
 pub fn settings(flavour: Flavour, initial: u32) -> Settings {
     Settings {
         flavour,
-        packet_size: Bytes(u64::from(MSS) + 40),
         window: Bytes(1 << 20).into(),
         initial_window: InitialWindow::Segments(initial),
         iss: ISS,
@@ -36,6 +35,7 @@ pub fn settings(flavour: Flavour, initial: u32) -> Settings {
         limited_transmit: false,
         ..Settings::default()
     }
+    .with_mss(MSS)
 }
 
 const CONNECTION: Connection = Connection { src: HostId(0), dst: HostId(1), flow: FlowId(0) };

@@ -71,7 +71,7 @@ pub fn first_byte(settings: &Settings) -> SeqNum {
 }
 
 /// The largest payload that a reaction may choose, in bytes.
-const LARGEST_CUT: u32 = 1460;
+pub const LARGEST_CUT: u32 = 1460;
 
 /// How far a sender may exceed the congestion window: with limited transmit by a segment for each early
 /// duplicate ACK; with ns-2's `partial_ack_` by what partial acknowledgements send. A reaction classifies a

@@ -54,8 +54,9 @@ pub fn settings(random: &mut Stream) -> Settings {
     let base = profile.settings();
     let flavour = pick(random, &FLAVOURS);
     let rules = pick(random, &[Rules::Rfc, Rules::Ns2]);
-    // The header, room for timestamps and SACK blocks, and a payload.
-    let packet_size = base.header + Bytes(pick(random, &[1, 88, 536, 960, 1460]));
+    let mss = pick(random, &[1, 88, 536, 960, 1460]);
+    // A header with timestamps, and the payload.
+    let packet_size = base.header + Bytes(12 + u64::from(mss));
     let rto_min = milliseconds(random, 1_000);
     Settings {
         flavour,
@@ -72,7 +73,6 @@ pub fn settings(random: &mut Stream) -> Settings {
             ],
         ),
         rules: if flavour == Flavour::Prr { Rules::Rfc } else { rules },
-        packet_size,
         window: (packet_size * (1 + random.below(60))).into(),
         window_counts: pick(
             random,
@@ -129,6 +129,7 @@ pub fn settings(random: &mut Stream) -> Settings {
         idle_restart: pick(random, &[IdleRestart::Never, IdleRestart::InitialWindow, IdleRestart::Halving]),
         ..base
     }
+    .with_mss(mss)
 }
 
 /// Off as often as on, in which case half of the connections have accurate feedback.

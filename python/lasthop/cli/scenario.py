@@ -37,16 +37,16 @@ def describe(path: Path, scenario: Scenario) -> None:
     name = packaged.found(path)
     if name is None and (own := packaged.kind(str(path))):
         warn(f"{path}: this file is used, and not the {own} of that name")
-    if found := scenario.fragmented_by_options():
-        size, mtu, fits = found
+    if found := scenario.fragmented():
+        size, mtu = found
         warn(
-            f"full packets have {size} B with their TCP options, and cross the MTU of {mtu} B in two "
-            f'fragments; Linux takes the options from the payload: --set tcp.packet_size="{fits} B"'
+            f"packets of {size} B cross the MTU of {mtu} B in {-(-size // mtu)} fragments, of which none may "
+            f'be lost; a real sender would find the MTU of its path: --set tcp.packet_size="{mtu} B"'
         )
     if vanishing := scenario.lost_in_black_hole():
         size, largest = vanishing
         warn(
-            f"full packets have {size} B with their TCP options, and those above {largest} B vanish in a "
+            f"full packets have {size} B, and those above {largest} B vanish in a "
             "black hole: set tcp.mtu_probing=true, or a smaller tcp.packet_size"
         )
     if (lasts_s := scenario.taken_for_black_hole()) is not None:

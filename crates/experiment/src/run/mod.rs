@@ -596,7 +596,7 @@ impl Setup<'_> {
                 flow: FlowId(index as u16),
                 wires,
                 links: links.to_vec(),
-                mss: u16::try_from(tcp.mss()).unwrap_or(u16::MAX),
+                mss: tcp.announced_mss(),
                 largest_window: tcp.window_payload(),
                 sack_permitted: tcp.sack(),
             }
@@ -632,8 +632,7 @@ impl Setup<'_> {
             description: format!("The source of the data in {}", self.scenario.title),
             wires: self.layout.wires_at(|place| self.layout.parts()[index][0].sender.is(place)),
             losses: true,
-            // A segment fits an IP packet: the settings are valid.
-            mss: u16::try_from(tcp.mss()).unwrap_or(u16::MAX),
+            mss: tcp.announced_mss(),
             largest_window: tcp.window_payload(),
             sack_permitted: tcp.sack(),
             parts: self.captured_parts(index),

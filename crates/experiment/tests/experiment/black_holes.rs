@@ -26,20 +26,20 @@ fn run(overrides: &[&str]) -> (u64, ConnectionMetrics) {
     (metrics.connections.link_discards, metrics.connections)
 }
 
-/// Packets have 1512 B with their timestamps. SYN and ACKs pass; no segment does. With black-hole detection, the timeout after three seconds
+/// Packets have 1500 B. SYN and ACKs pass; no segment does. With black-hole detection, the timeout after three seconds
 /// sends 1024 B, and so does all that follows: 1 MB in 977 segments.
 #[test]
 fn a_sender_goes_on_only_with_shorter_segments() {
     for link in ["wired", "radio", "link.fixed-base", "link.base-mobile"] {
         let hole = |bytes: u64| format!("{link}.black_hole={bytes} B");
-        let (discards, lost) = run(&[&hole(1511)]);
+        let (discards, lost) = run(&[&hole(1499)]);
         assert_eq!((lost.completion_time_s, lost.delivered_bytes), (None, 0), "{link}");
         assert!(discards > 10, "{link}: {discards}");
-        let (discards, probing) = run(&[&hole(1511), "tcp.mtu_probing=true"]);
+        let (discards, probing) = run(&[&hole(1499), "tcp.mtu_probing=true"]);
         let time_s = probing.completion_time_s.unwrap_or_else(|| panic!("{link}: {probing:?}"));
         assert!((3.0..8.0).contains(&time_s) && discards > 10, "{link}: {time_s} s, {discards}");
         assert!(probing.timeouts >= Some(4), "{link}: {:?}", probing.timeouts);
-        let (discards, whole) = run(&[&hole(1512)]);
+        let (discards, whole) = run(&[&hole(1500)]);
         assert!(whole.completion_time_s.is_some_and(|s| s < 2.0) && discards == 0, "{link}: {whole:?}");
     }
     // A packet of 1,076 B carries 1,024 B; below that the next timeouts halve it.
@@ -54,10 +54,10 @@ fn the_uplink_has_a_black_hole_of_its_own() {
     let (discards, download) = run(&["radio.uplink.black_hole=100 B"]);
     assert!(discards == 0 && download.completion_time_s < Some(2.0), "{download:?}");
     let lost = read(&["radio.black_hole=1400 B"]).expect("a scenario").lost_in_black_hole();
-    assert_eq!(lost.map(|sizes| sizes.map(|size| size.0)), Some([1512, 1400]));
+    assert_eq!(lost.map(|sizes| sizes.map(|size| size.0)), Some([1500, 1400]));
     let probing = read(&["radio.black_hole=1400 B", "tcp.mtu_probing=true"]).expect("a scenario");
     assert_eq!(probing.lost_in_black_hole(), None);
-    assert_eq!(read(&["radio.black_hole=1512 B"]).expect("a scenario").lost_in_black_hole(), None);
+    assert_eq!(read(&["radio.black_hole=1500 B"]).expect("a scenario").lost_in_black_hole(), None);
 }
 
 /// Each connection counts by its own settings, and the links of its own path.
@@ -75,9 +75,9 @@ fn black_holes_are_those_of_paths() {
             .map(|sizes| sizes.map(|size| size.0))
     };
     let pair = "link.right-D2.black_hole=1000 B";
-    assert_eq!(lost(&[pair]), Some([1512, 1000]));
+    assert_eq!(lost(&[pair]), Some([1500, 1000]));
     let [first, second] = ["one", "two"].map(|n| format!("connection.{n}.tcp.mtu_probing=true"));
-    assert_eq!(lost(&[pair, &first]), Some([1512, 1000]));
+    assert_eq!(lost(&[pair, &first]), Some([1500, 1000]));
     assert_eq!(lost(&[pair, &second]), None);
     // Data go the other way.
     assert_eq!(lost(&["link.right-D2.uplink.black_hole=1000 B"]), None);

@@ -311,9 +311,9 @@ fn a_connection_between_mobile_hosts_is_split_twice() {
                 assert!(metrics.delivered_bytes == 100_000 && metrics.relay_held_bytes == 0);
                 let largest = |part| column(part, "mss_bytes").iter().copied().fold(0.0, f64::max);
                 let sizes = match scheme {
-                    "i-tcp" => [536.0, 536.0, 536.0],
-                    "metp" => [260.0, 536.0, 260.0],
-                    _ => [1024.0, 536.0, 1024.0],
+                    "i-tcp" => [524.0, 524.0, 524.0],
+                    "metp" => [248.0, 524.0, 248.0],
+                    _ => [1024.0, 524.0, 1024.0],
                 };
                 let wired = largest(&each.parts[1]);
                 let wireless = [0, 2].map(|place| largest(&each.parts[place]));
@@ -341,7 +341,7 @@ fn series_show_segment_sizes_and_held_bytes() {
             sizes.iter().any(|&size| size < 400.0) && sizes.iter().any(|&size| size > 512.0),
             "{sizes:?}"
         );
-        assert!(column(&parts[1 - wireless], "mss_bytes").iter().all(|&size| size == 536.0));
+        assert!(column(&parts[1 - wireless], "mss_bytes").iter().all(|&size| size == 524.0));
         let names = |part: &PartRun| -> Vec<&str> {
             part.series.as_ref().expect("recorded").columns.iter().map(|column| column.0).collect()
         };
@@ -380,7 +380,7 @@ fn a_capture_at_a_mobile_source_shows_the_wireless_part() {
         let at_source = captured(&path).into_iter().filter(|packet| packet.0 == 0);
         at_source.into_iter().any(|(_, bytes)| bytes.windows(option.len()).any(|window| window == option))
     };
-    let [largest, wired] = [1024u16, 536].map(|mss| [[2, 4], mss.to_be_bytes()].concat());
+    let [largest, wired] = [1024u16 + 12, 536].map(|mss| [[2, 4], mss.to_be_bytes()].concat());
     let turned = ["transfer.from=mobile", "transfer.to=fixed"];
     assert!(has(&[], &wired) && !has(&[], &largest));
     assert!(has(&turned, &largest) && !has(&turned, &wired));
@@ -417,9 +417,10 @@ uplink = { rate = "1000 Gbps", channel = "perfect" }
 
 [scheme]
 metp.buffer = "200 KB"
+metp.wireless.packet_size = "1052 B"
 "#;
 
-/// A segment with headers and timestamps.
+/// A segment of the wireless part, with headers and timestamps.
 const PACKET: f64 = 1052.0;
 /// Link rate in segments per second.
 const SLOTS: f64 = 2_000_000.0 / 8.0 / PACKET;

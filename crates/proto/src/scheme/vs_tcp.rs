@@ -179,11 +179,12 @@ impl VsTcp {
     fn split(&self, tcp: &Settings) -> Split {
         let split = Split::new(&self.wireless, tcp, self.buffer, self.handoff);
         let asked = split.wireless;
-        // Sizes too large for a packet are reported by `faults`; until then the number must be valid.
-        let packet_size = Bytes(asked.header.0.saturating_add(self.largest_size.0));
         let window = asked.window_packets().map_or(asked.window, WindowSize::Packets);
-        let wireless = Settings { packet_size, window, ..asked };
-        self.recovery.without_congestion_control(Split { wireless, ..split })
+        let wireless = Settings { window, ..asked };
+        let split = self.recovery.without_congestion_control(Split { wireless, ..split });
+        // Sizes too large for a packet are reported by `faults`; until then the number must be valid.
+        let mss = u32::try_from(self.largest_size.0).unwrap_or(u32::MAX);
+        Split { wireless: split.wireless.with_mss(mss), ..split }
     }
 
     /// What is wrong with the wireless part.
@@ -221,7 +222,7 @@ impl VsTcp {
         let problem = "found it beside split = false, which leaves no wireless part to which it applies";
         let stated = stated.into_iter().filter(|(_, is_stated)| *is_stated);
         let mut faults: Vec<_> = stated.map(|(key, _)| (String::from(key), String::from(problem))).collect();
-        let most = Bytes(tcp.packet_size.0.saturating_sub(tcp.header.0));
+        let most = Bytes(tcp.mss().into());
         if self.largest_size > most {
             let found = self.largest_size;
             let problem =

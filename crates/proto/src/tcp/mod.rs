@@ -149,6 +149,9 @@ fn rare<const EXCLUDED: bool>(is_given: bool) -> bool {
     !EXCLUDED && is_given
 }
 
+/// The timestamps option, padded.
+const TIMESTAMPS: Bytes = Bytes(12);
+
 /// Bytes that the options of a segment add to its header: on SYN the maximum segment size, window
 /// scale and "SACK permitted" (RFC 9293, 7323, 2018), else timestamps and SACK blocks, and the AccECN option, each padded as
 /// real stacks do. ns-2 counts eight bytes per block and nothing else.
@@ -157,7 +160,7 @@ fn option_bytes(segment: &Segment, settings: &Settings) -> Bytes {
     if settings.counts_only_sack_blocks() {
         return Bytes(8 * segment.sack.len() as u64);
     }
-    let timestamps = if segment.timestamps.is_some() { 12 } else { 0 };
+    let timestamps = if segment.timestamps.is_some() { TIMESTAMPS.0 } else { 0 };
     let opening = if segment.flags.has(Flags::SYN) { opening_bytes(timestamps > 0, settings) } else { 0 };
     Bytes(opening + timestamps + segment.sack.padded_len())
 }

@@ -8,7 +8,7 @@
 
 use alloc::collections::VecDeque;
 
-use lasthop_base::{Bytes, Duration, Time};
+use lasthop_base::{Duration, Time};
 
 use super::cc::{
     self, AckInfo, Congestion, Demand, Limit, Loss, LostSegment, RateSample, RttInfo, Sending, Window,
@@ -92,9 +92,8 @@ impl PacketControl {
     /// A control of full packets of `packet` bytes. `flow` seeds its random numbers.
     pub fn new(congestion: Congestion, packet: u16, flow: FlowId) -> PacketControl {
         let linux = Profile::Linux.settings();
-        let packet_size = linux.header + Bytes(packet.into());
         // Spread over the round trip by the transport, which HyStart takes into account.
-        let settings = Settings { congestion, packet_size, pacing: true, ..linux };
+        let settings = Settings { congestion, pacing: true, ..linux }.with_mss(packet.into());
         let control = congestion.control();
         PacketControl {
             control: control.build(&settings, flow),

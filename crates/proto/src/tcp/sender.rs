@@ -128,21 +128,15 @@ impl Sender {
         self.state.ignore_reports();
     }
 
-    /// Limits the maximum payload that reactions may [set](SenderState::set_mss) to `mss` bytes: that of the peer or of the
-    /// path. Simulations have no limit.
-    pub fn limit_mss(&mut self, mss: u32) {
-        self.state.largest_mss = mss;
-    }
-
     /// Reduces the maximum payload of later segments to `mss` bytes, after a path MTU update (RFC 1191). The
     /// segment at `lost`, which exceeded the path MTU, is retransmitted immediately in shorter ones, without
-    /// a congestion response.
+    /// a congestion response. No reaction sets a larger one again.
     ///
     /// # Panics
     /// If `mss` is zero.
     pub fn reduce_mss(&mut self, now: Time, mss: u32, lost: SeqNum, out: &mut Out) {
         let end = lost + self.state.mss();
-        self.limit_mss(mss);
+        self.state.largest_mss = mss;
         self.state.replace_mss(mss);
         self.state.resend_shorter(now, lost, end, out);
         self.send_after_reactions(now, out);

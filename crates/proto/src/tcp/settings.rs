@@ -15,6 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::linux::Kernel;
+use super::TIMESTAMPS;
 use super::cc::{Congestion, Limit};
 use super::ecn::EcnMode;
 use super::timers::{Ticker, on_wheel};
@@ -376,9 +377,7 @@ settings! {
     /// with `"ns2"`.
     rules: Rules,
 
-    /// Maximum packet size, headers included, without TCP options: timestamps add 12 B to each segment, which
-    /// Linux takes from its payload. With timestamps, an MTU of 1500 B therefore fragments packets of 1500 B;
-    /// state 1488 B.
+    /// Maximum packet size, headers and the 12 B of timestamps included: the MTU of the hosts.
     packet_size: Bytes,
     /// Size of IP and TCP headers without options.
     header: Bytes,
@@ -618,6 +617,12 @@ impl Profile {
         Profile::ALL.into_iter().find(|profile| profile.name() == name)
     }
 
+    /// Whether its system finds the path's MTU and sends packets that fit (RFC 1191): that of a simulated sender is its
+    /// `packet_size`.
+    pub fn finds_mtu(self) -> bool {
+        !matches!(self, Profile::Rfc | Profile::Ns2 | Profile::Ebsn)
+    }
+
     /// The settings of the profile.
     pub fn settings(self) -> Settings {
         match self {
@@ -727,13 +732,23 @@ impl Profile {
 impl Settings {
     /// Maximum payload of a segment in bytes.
     pub fn mss(&self) -> u32 {
-        (self.packet_size.0 - self.header.0) as u32
+        (self.packet_size.0 - self.segment_header().0) as u32
     }
 
-    /// Size of a full packet with the options that each segment has.
-    pub fn full_packet(&self) -> Bytes {
-        let timestamps = if self.timestamps && !self.counts_only_sack_blocks() { 12 } else { 0 };
-        self.packet_size + Bytes(timestamps)
+    /// The maximum segment size that SYN announce, which leaves no room for options (RFC 6691).
+    pub fn announced_mss(&self) -> u16 {
+        u16::try_from((self.packet_size - self.header).0).unwrap_or(u16::MAX)
+    }
+
+    /// These settings with segments of up to `mss` bytes of payload.
+    pub fn with_mss(self, mss: u32) -> Settings {
+        Settings { packet_size: self.segment_header() + Bytes(mss.into()), ..self }
+    }
+
+    /// Size of the headers of each segment, with the options that each has.
+    pub fn segment_header(&self) -> Bytes {
+        let has_options = self.stamps() && !self.counts_only_sack_blocks();
+        self.header + if has_options { TIMESTAMPS } else { Bytes::ZERO }
     }
 
     /// Deadline of the delayed acknowledgement of a segment that arrives at `now`.
@@ -886,12 +901,12 @@ impl Settings {
         check("header", self.header.0 > 0, &|| {
             String::from("found 0 B, expected at least 1 B, so that an ACK has a length; a header is 40 B")
         });
-        let fits = self.header < self.packet_size && self.packet_size.0 <= 65_535;
+        let header = self.segment_header();
+        let fits = header < self.packet_size && self.packet_size.0 <= 65_535;
         check("packet_size", fits, &|| {
-            format!(
-                "found {}, expected more than the header ({}) and at most 65535 B",
-                self.packet_size, self.header
-            )
+            let stamped = if header > self.header { ", with timestamps" } else { "" };
+            let found = self.packet_size;
+            format!("found {found}, expected more than the header ({header}{stamped}) and at most 65535 B")
         });
         if fits {
             let bounded = self.window.bytes(self.mss()).0 <= 1 << 30;

@@ -141,7 +141,7 @@ impl SenderState {
         SenderState {
             connection,
             mss,
-            largest_mss: u32::MAX,
+            largest_mss: mss,
             header: settings.header,
             iss,
             snd_una: iss,
@@ -297,8 +297,8 @@ impl SenderState {
         wanted
     }
 
-    /// Sets the maximum payload of all later segments, new or retransmitted, to `mss` bytes, at most the
-    /// [limit](super::Sender::limit_mss). Windows keep their size in bytes, and the congestion controller keeps
+    /// Sets the maximum payload of all later segments, new or retransmitted, to `mss` bytes, at most what
+    /// the settings and the path allow. Windows keep their size in bytes, and the congestion controller keeps
     /// its segment size.
     ///
     /// # Panics

@@ -437,6 +437,12 @@ impl Network {
         }
     }
 
+    /// The smallest MTU of the wireless links of a flow.
+    pub(crate) fn mtu(&self, flow: &Flow) -> Option<Bytes> {
+        let mtus = self.steps_of(flow).filter_map(|(link, from)| self.radio(link, from)?.mtu);
+        mtus.map(|mtu| mtu.get()).min()
+    }
+
     /// The size above which packets of a flow vanish on one of its links.
     pub(crate) fn black_hole(&self, flow: &Flow) -> Option<Bytes> {
         let holes = self.steps_of(flow).filter_map(|(link, from)| match &self.links[usize::from(link.0)] {

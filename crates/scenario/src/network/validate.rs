@@ -233,13 +233,16 @@ impl Scenario {
             .collect()
     }
 
-    /// The size of a full packet, the MTU of a wireless link that it fits without its TCP options and not with them, and the
-    /// `packet_size` that would fit.
-    pub fn fragmented_by_options(&self) -> Option<[Bytes; 3]> {
-        let (bare, whole) = (self.tcp.packet_size, self.tcp.full_packet());
+    /// The size of a full packet, and the smallest MTU on its path, if that is smaller, nobody has stated another size than the
+    /// profile's, and the system of the profile would find that MTU: those of the connection with the smallest such MTU.
+    pub fn fragmented(&self) -> Option<[Bytes; 2]> {
         let network = self.resolve().ok()?;
-        let mtus = network.radios().filter_map(|radio| radio.mtu).map(|mtu| mtu.get());
-        mtus.filter(|&mtu| bare <= mtu && mtu < whole).min().map(|mtu| [whole, mtu, mtu - (whole - bare)])
+        let unaware = network.flows.iter().filter(|flow| {
+            let Settings { profile, packet_size, .. } = flow.tcp;
+            flow.is_tcp() && profile.finds_mtu() && packet_size == profile.settings().packet_size
+        });
+        let sizes = unaware.filter_map(|flow| Some([flow.tcp.packet_size, network.mtu(flow)?]));
+        sizes.filter(|[packet, mtu]| packet > mtu).min_by_key(|[_, mtu]| *mtu)
     }
 
     /// The size of a full packet, and the size above which packets vanish in a black hole on its path, if that is smaller and its
@@ -247,7 +250,7 @@ impl Scenario {
     pub fn lost_in_black_hole(&self) -> Option<[Bytes; 2]> {
         let network = self.resolve().ok()?;
         let unaware = network.flows.iter().filter(|flow| flow.is_tcp() && !flow.tcp.mtu_probing);
-        let sizes = unaware.filter_map(|flow| Some([flow.tcp.full_packet(), network.black_hole(flow)?]));
+        let sizes = unaware.filter_map(|flow| Some([flow.tcp.packet_size, network.black_hole(flow)?]));
         sizes.filter(|[packet, largest]| packet > largest).min_by_key(|[_, largest]| *largest)
     }
 

@@ -18,13 +18,13 @@ const ISS: u32 = u32::MAX;
 
 fn settings() -> Settings {
     Settings {
-        packet_size: Bytes(u64::from(MSS) + 40),
         window: Bytes(6 << 20).into(),
         window_autotuning: true,
         iss: ISS,
         close: false,
         ..Profile::Linux.settings()
     }
+    .with_mss(MSS)
 }
 
 /// A receiver that is fed by hand. The clock counts microseconds, and data begin at sequence number zero.
@@ -167,7 +167,7 @@ fn the_room_follows_what_is_read_in_a_round_trip() {
 // Rule: as acknowledgements_and_windows_are_those_of_linux
 #[test]
 fn without_timestamps_a_window_of_data_is_timed() {
-    let mut host = Host::new(&Settings { timestamps: false, ..settings() }, 0);
+    let mut host = Host::new(&Settings { timestamps: false, ..settings() }.with_mss(MSS), 0);
     (0..200).for_each(|number| drop(host.at(u64::from(number) * 1000).data(number, 0)));
     assert!(host.window() > FIRST_ROOM, "{}", host.window());
     // So is it while the round-trip time is less than a tick of the timestamps.
@@ -175,7 +175,7 @@ fn without_timestamps_a_window_of_data_is_timed() {
     (0..200).for_each(|number| drop(near.at(u64::from(number) * 1000).data(number, number * 1000)));
     assert_eq!(near.window(), host.window());
     // The same data all at once say nothing about the round-trip time.
-    let mut burst = Host::new(&Settings { timestamps: false, ..settings() }, 0);
+    let mut burst = Host::new(&Settings { timestamps: false, ..settings() }.with_mss(MSS), 0);
     (0..40).for_each(|number| drop(burst.data(number, 0)));
     assert_eq!(burst.window(), FIRST_ROOM - TAKEN);
 }

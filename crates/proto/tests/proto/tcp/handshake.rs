@@ -3,7 +3,7 @@
 use lasthop_base::Duration;
 use lasthop_proto::tcp::{Flags, Flavour, Rules, Segment, SeqNum, Settings, Timestamps, Transfer};
 
-use crate::tcp::dialogue::{Client, Server, ms, settings};
+use crate::tcp::dialogue::{Client, MSS, Server, ms, settings};
 
 fn with_handshake() -> Settings {
     Settings { handshake: true, close: true, ..settings(Flavour::NewReno, 4) }
@@ -87,7 +87,7 @@ fn after_a_lost_syn_a_long_initial_rto_is_kept() {
 // Rule: as after_a_lost_syn_the_window_is_one_segment
 #[test]
 fn timestamps_give_a_sample_of_a_retransmitted_syn() {
-    let mut tcp = Client::start(&Settings { timestamps: true, ..with_handshake() });
+    let mut tcp = Client::start(&Settings { timestamps: true, ..with_handshake() }.with_mss(MSS));
     tcp.sends(&["SYN"]).wakes_at(1000).sends(&["SYN"]);
     let timestamps = Some(Timestamps { value: 0, echo: 1_000_000 });
     let syn_ack = Segment { timestamps, ..tcp.syn_ack_segment() };

@@ -3,7 +3,7 @@
 use lasthop_base::Duration;
 use lasthop_proto::tcp::{Flags, Flavour, SackBlock, SackBlocks, Segment, Settings, Timestamps};
 
-use crate::tcp::dialogue::{Client, Server, settings};
+use crate::tcp::dialogue::{Client, MSS, Server, settings};
 
 const FLAVOURS: [Flavour; 4] = [Flavour::NewReno, Flavour::Sack, Flavour::SelectiveRepeat, Flavour::Prr];
 
@@ -13,7 +13,7 @@ const FLAVOURS: [Flavour; 4] = [Flavour::NewReno, Flavour::Sack, Flavour::Select
 fn an_invalid_timestamp_echo_is_no_sample() {
     for flavour in FLAVOURS {
         for echo in [0, 1, u32::MAX, 1 << 31, (1 << 31) + 1, 99_999, 100_001] {
-            let mut tcp = Client::start(&Settings { timestamps: true, ..settings(flavour, 4) });
+            let mut tcp = Client::start(&Settings { timestamps: true, ..settings(flavour, 4) }.with_mss(MSS));
             tcp.sends_full(0..4).at(100);
             let timestamps = Some(Timestamps { value: 7, echo });
             let ack = Segment { timestamps, ..tcp.bare_ack(1000) };

@@ -7,7 +7,7 @@ use lasthop_proto::tcp::{
     Congestion, Flavour, InitialWindow, Reaction, Response, Rules, SenderState, Settings,
 };
 
-use crate::tcp::dialogue::{Client, settings};
+use crate::tcp::dialogue::{Client, MSS, settings};
 
 const FLAVOURS: [Flavour; 7] = [
     Flavour::Tahoe,
@@ -26,7 +26,7 @@ fn each(case: impl Fn(&Settings)) {
             if flavour == Flavour::Prr && rules == Rules::Ns2 {
                 continue;
             }
-            case(&Settings {
+            let settings = Settings {
                 rules,
                 congestion: Congestion::None,
                 window: Bytes(8000).into(),
@@ -34,7 +34,8 @@ fn each(case: impl Fn(&Settings)) {
                 delay_growth: true,
                 tlp: false,
                 ..settings(flavour, 1)
-            });
+            };
+            case(&settings.with_mss(MSS));
         }
     }
 }

@@ -8,18 +8,21 @@ use lasthop_proto::tcp::{
     Congestion, Flags, Flavour, Reaction, Rules, Segment, SenderState, Settings, Timestamps, Transfer,
 };
 
-use crate::tcp::dialogue::{Client, Server, ms, settings};
+use crate::tcp::dialogue::{Client, MSS, Server, ms, settings};
 
 pub(crate) const ONE_HOP: [Flavour; 2] = [Flavour::GoBackN, Flavour::SelectiveRepeat];
 
 /// A window of eight segments without other limits, under both rule sets.
 fn both_rules(flavour: Flavour) -> [Settings; 2] {
-    [Rules::Rfc, Rules::Ns2].map(|rules| Settings {
-        rules,
-        congestion: Congestion::None,
-        window: Bytes(8000).into(),
-        ack_every: 1,
-        ..settings(flavour, 1)
+    [Rules::Rfc, Rules::Ns2].map(|rules| {
+        Settings {
+            rules,
+            congestion: Congestion::None,
+            window: Bytes(8000).into(),
+            ack_every: 1,
+            ..settings(flavour, 1)
+        }
+        .with_mss(MSS)
     })
 }
 
@@ -368,24 +371,24 @@ fn retransmissions_use_the_current_segment_size() {
     }
     for settings in both_rules(Flavour::GoBackN) {
         // With a larger size, a short segment is extended by the data that follow.
-        let mut tcp = Client::reacting(&settings, Cut(3000));
+        let mut tcp = Client::reacting(&settings.with_mss(3000), Grow(1000, 3000));
         tcp.sends_full(0..8).at(100).notice(0).heard(1000, 0).sends_nothing();
         tcp.heard(1000, 2).sends(&["1000..4000", "4000..7000"]).losses(1);
         tcp.at(200).heard(8000, 100_000).sends(&["8000..11000", "11000..14000"]);
     }
 }
 
-/// Starts with segments of 400 bytes, and uses 1000 from the first notice on.
+/// Starts with segments of the first size, and uses the second from the first notice on.
 #[derive(Debug)]
-struct Grow;
+struct Grow(u32, u32);
 
 impl Reaction for Grow {
     fn on_start(&mut self, _now: Time, sender: &mut SenderState) {
-        sender.set_mss(400);
+        sender.set_mss(self.0);
     }
 
     fn on_notice(&mut self, _now: Time, _notice: &Notice, sender: &mut SenderState) {
-        sender.set_mss(1000);
+        sender.set_mss(self.1);
     }
 }
 
@@ -395,7 +398,7 @@ impl Reaction for Grow {
 #[test]
 fn sacked_parts_of_a_copy_are_not_retransmitted() {
     for settings in both_rules(Flavour::SelectiveRepeat) {
-        let mut tcp = Client::reacting(&settings, Grow);
+        let mut tcp = Client::reacting(&settings, Grow(400, 1000));
         assert_eq!(tcp.sent().len(), 20);
         tcp.notice(0).sends_nothing().wakes_at(1000).sends_full(0..8).at(1100);
         tcp.heard_of(0, 1, &[400..800]).sends_nothing().losses(0);

@@ -3,10 +3,10 @@
 
 use lasthop_proto::tcp::{Flags, Flavour, Segment, Settings, Timestamps};
 
-use crate::tcp::dialogue::{Client, Server, Steps, settings};
+use crate::tcp::dialogue::{Client, MSS, Server, Steps, settings};
 
 fn stamped(flavour: Flavour) -> Settings {
-    Settings { timestamps: true, ack_every: 1, ..settings(flavour, 4) }
+    Settings { timestamps: true, ack_every: 1, ..settings(flavour, 4) }.with_mss(MSS)
 }
 
 /// Half the span of the clock, which counts microseconds, in milliseconds, rounded down.

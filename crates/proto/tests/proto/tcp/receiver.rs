@@ -3,7 +3,7 @@
 use lasthop_base::{Bytes, Duration};
 use lasthop_proto::tcp::{Flags, Flavour, RttArithmetic, Rules, Segment, Settings};
 
-use crate::tcp::dialogue::{Server, settings};
+use crate::tcp::dialogue::{MSS, Server, settings};
 
 fn base() -> Settings {
     settings(Flavour::NewReno, 4)
@@ -164,7 +164,7 @@ fn options_reduce_the_payload() {
     for (timestamps, out_of_order, size) in
         [(false, false, 40), (false, true, 52), (true, false, 52), (true, true, 64)]
     {
-        let settings = Settings { timestamps, ack_every: 1, ..settings(Flavour::Sack, 4) };
+        let settings = Settings { timestamps, ack_every: 1, ..settings(Flavour::Sack, 4) }.with_mss(MSS);
         let segment: Segment =
             Server::start(&settings).segment(if out_of_order { 1000..2000 } else { 0..1000 });
         let connection = Connection::default();

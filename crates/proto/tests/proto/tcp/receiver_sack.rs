@@ -3,7 +3,7 @@
 use lasthop_base::Bytes;
 use lasthop_proto::tcp::{Flavour, Settings};
 
-use crate::tcp::dialogue::{Server, settings};
+use crate::tcp::dialogue::{MSS, Server, settings};
 
 fn sack(sack_blocks: u32) -> Settings {
     Settings { sack_blocks, ..settings(Flavour::Sack, 4) }
@@ -50,7 +50,7 @@ fn an_omitted_block_is_not_reported_later() {
 #[test]
 fn timestamps_leave_room_for_three_blocks() {
     for (timestamps, most) in [(false, 4), (true, 3)] {
-        let mut tcp = Server::start(&Settings { timestamps, ..sack(4) });
+        let mut tcp = Server::start(&Settings { timestamps, ..sack(4) }.with_mss(MSS));
         for n in 0..5 {
             assert_eq!(
                 tcp.data((2 * n + 1) * 1000..(2 * n + 2) * 1000).answer().sack.len(),

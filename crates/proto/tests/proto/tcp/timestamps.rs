@@ -4,10 +4,10 @@ use lasthop_base::{Duration, Time};
 use lasthop_proto::Component;
 use lasthop_proto::tcp::{Flavour, Segment, Settings, Timestamps};
 
-use crate::tcp::dialogue::{Client, Server, ms, settings};
+use crate::tcp::dialogue::{Client, MSS, Server, ms, settings};
 
 fn stamped(flavour: Flavour, initial: u32) -> Settings {
-    Settings { timestamps: true, ..settings(flavour, initial) }
+    Settings { timestamps: true, ..settings(flavour, initial) }.with_mss(MSS)
 }
 
 /// The echo is the timestamp of the earliest segment acknowledged: with delayed ACKs the sender then measures

@@ -6,7 +6,7 @@ use lasthop_base::Duration;
 use lasthop_proto::Component;
 use lasthop_proto::tcp::{Congestion, Flavour, Settings};
 
-use crate::tcp::dialogue::{Client, Steps, ms, settings};
+use crate::tcp::dialogue::{Client, MSS, Steps, ms, settings};
 
 /// Each controller, and whether it restores ssthresh with the window: BBR has none.
 const CONTROLS: [(Congestion, bool); 5] = [
@@ -80,7 +80,8 @@ fn eifel_undoes_a_recovery() {
     for (congestion, threshold) in CONTROLS {
         for (earlier, undone) in [(100_000, true), (1, true), (0, false)] {
             let name = format!("{congestion:?}, echo of {earlier} us before the retransmission");
-            let mut tcp = Client::start(&Settings { timestamps: true, ..records(congestion, 10) });
+            let mut tcp =
+                Client::start(&Settings { timestamps: true, ..records(congestion, 10) }.with_mss(MSS));
             let resent = reorders(&mut tcp).resends_first();
             let reduced = tcp.sender.ssthresh();
             assert!(!threshold || reduced <= 7000.0, "{name}: {reduced}");
@@ -104,7 +105,9 @@ fn eifel_undoes_a_recovery() {
 fn an_original_is_not_the_delivery_of_its_copy() {
     for (congestion, threshold) in CONTROLS {
         let name = format!("{congestion:?}");
-        let mut tcp = Client::start(&Settings { timestamps: true, tlp: false, ..records(congestion, 10) });
+        let mut tcp = Client::start(
+            &Settings { timestamps: true, tlp: false, ..records(congestion, 10) }.with_mss(MSS),
+        );
         tcp.sends_full(0..10);
         let timeout = tcp.times_out();
         tcp.sends_first("0..1000");
@@ -156,7 +159,8 @@ fn one_redundant_retransmission_of_two_undoes_nothing() {
 // Rule: as records::a_dsack_undoes_a_recovery
 #[test]
 fn eifel_uses_the_first_retransmission_of_each_recovery() {
-    let mut tcp = Client::start(&Settings { timestamps: true, ..records(Congestion::Reno, 10) });
+    let mut tcp =
+        Client::start(&Settings { timestamps: true, ..records(Congestion::Reno, 10) }.with_mss(MSS));
     let first = reorders(&mut tcp).resends_first();
     // In the first recovery there is a loss.
     tcp.until(200).heard(12_000, first).until(290);
@@ -192,7 +196,7 @@ fn f_rto_undoes_a_spurious_timeout() {
     for (congestion, threshold) in CONTROLS {
         for timestamps in [false, true] {
             let name = format!("{congestion:?}, timestamps: {timestamps}");
-            let mut tcp = Client::start(&Settings { timestamps, ..records(congestion, 4) });
+            let mut tcp = Client::start(&Settings { timestamps, ..records(congestion, 4) }.with_mss(MSS));
             tcp.sends_full(0..4).at(100).ack(4000);
             let before = tcp.sender.cwnd();
             tcp.until(400).wakes_at(400).sends_full(4..5).timeouts(1).cwnd(1000.0);
@@ -244,7 +248,8 @@ fn a_genuine_timeout_is_not_undone() {
 // Rule: as records::a_dsack_undoes_a_recovery
 #[test]
 fn a_recovery_is_undone_at_its_end_and_after_it() {
-    let mut tcp = Client::start(&Settings { timestamps: true, ..records(Congestion::Reno, 10) });
+    let mut tcp =
+        Client::start(&Settings { timestamps: true, ..records(Congestion::Reno, 10) }.with_mss(MSS));
     let resent = reorders(&mut tcp).resends_first();
     tcp.until(125).heard(12_000, resent - 1).sent();
     tcp.is_restored(10_000.0, "Eifel", true);
@@ -261,7 +266,8 @@ fn a_recovery_is_undone_at_its_end_and_after_it() {
 // Rule: as records::a_dsack_undoes_a_recovery
 #[test]
 fn an_undone_recovery_retransmits_nothing_more() {
-    let mut tcp = Client::start(&Settings { timestamps: true, ..records(Congestion::Reno, 10) });
+    let mut tcp =
+        Client::start(&Settings { timestamps: true, ..records(Congestion::Reno, 10) }.with_mss(MSS));
     tcp.sends_full(0..10).at(100);
     for end in [4000, 5000, 6000] {
         tcp.losses(0).heard_of(0, 0, &[3000..end]);
@@ -281,7 +287,8 @@ fn an_undone_recovery_retransmits_nothing_more() {
 // Rule: as records::a_dsack_undoes_a_recovery
 #[test]
 fn a_late_original_releases_new_data_alone() {
-    let mut tcp = Client::start(&Settings { timestamps: true, ..records(Congestion::Reno, 10) });
+    let mut tcp =
+        Client::start(&Settings { timestamps: true, ..records(Congestion::Reno, 10) }.with_mss(MSS));
     tcp.sends_full(0..10).at(100);
     for end in [4000, 5000] {
         tcp.heard_of(0, 0, &[3000..end]).sent();

@@ -258,14 +258,8 @@ impl Resolver<'_> {
                 (_, Some(sender)) => {
                     (vec!["quic", "mtu"], sender.quic.packet_size(), quic::Settings::HEADERS)
                 }
-                _ if *tcp == self.scenario.tcp => {
-                    (vec!["tcp", "packet_size"], tcp.full_packet(), tcp.full_packet() - tcp.packet_size)
-                }
-                _ => (
-                    vec!["connection", name, "tcp", "packet_size"],
-                    tcp.full_packet(),
-                    tcp.full_packet() - tcp.packet_size,
-                ),
+                _ if *tcp == self.scenario.tcp => (vec!["tcp", "packet_size"], tcp.packet_size, Bytes::ZERO),
+                _ => (vec!["connection", name, "tcp", "packet_size"], tcp.packet_size, Bytes::ZERO),
             };
             if passes && found > MAX_MSDU_PACKET {
                 let problem = format!(
@@ -483,11 +477,11 @@ impl Resolver<'_> {
         // A scheme may use larger segments on the wireless part, and has control messages.
         let split =
             self.combinations.iter().filter_map(|(_, combination)| combination.split(&self.scenario.tcp));
-        let own = self.network.settings().map(|tcp| tcp.full_packet());
+        let own = self.network.settings().map(|tcp| tcp.packet_size);
         let stacks =
             self.network.flows.iter().filter_map(|flow| flow.stack.map(|sender| sender.quic.packet_size()));
-        let sizes = traffic.chain(own).chain(stacks).chain(split.map(|split| split.wireless.full_packet()));
-        sizes.fold(self.scenario.tcp.full_packet(), Bytes::max).min(MAX_PACKET)
+        let sizes = traffic.chain(own).chain(stacks).chain(split.map(|split| split.wireless.packet_size));
+        sizes.fold(self.scenario.tcp.packet_size, Bytes::max).min(MAX_PACKET)
     }
 
     /// Checks periods that recur every `cycle` seconds, given units with an air time of `on_air`.

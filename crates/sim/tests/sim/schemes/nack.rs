@@ -302,7 +302,8 @@ fn gaps_are_forgotten_at_a_hand_off_and_a_reset() {
 /// Eight segments in flight.
 fn sender(flavour: Flavour, keys: &str) -> Client {
     let schemes = schemes(keys);
-    let mut tcp = Client::installed(&settings(flavour, 8), None, installed(&schemes, "nack").reactions());
+    let mut tcp =
+        Client::installed(&settings(flavour, 8).with_mss(MSS), None, installed(&schemes, "nack").reactions());
     tcp.sends_full(0..8).at(100);
     tcp
 }

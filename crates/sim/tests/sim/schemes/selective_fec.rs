@@ -6,7 +6,7 @@ use lasthop_proto::fec::Covers;
 use lasthop_proto::scheme::{ArqUse, LinkUse, Schemes};
 use lasthop_proto::tcp::{Flavour, InitialWindow, Rules, Settings};
 use lasthop_proto::{Dscp, HostId};
-use lasthop_testing::dialogue::{Client, Steps, settings};
+use lasthop_testing::dialogue::{Client, MSS, Steps, settings};
 use lasthop_testing::schemes::{installed, schemes_of};
 
 const FLAVOURS: [Flavour; 4] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack];
@@ -158,7 +158,7 @@ fn handshakes_and_fin_do_not_count_as_segments() {
     tcp.at(200).ack(7_000).wakes_at(1_200).sends(&["7000 FIN marked"]).at(1_300).ack(7_001).is_finished();
     let mut tcp = start(SELECTIVE, &settings, None);
     tcp.sends(&["SYN marked"]).wakes_at(1_000).sends(&["SYN marked"]);
-    let timestamps = Settings { timestamps: true, handshake: false, ..settings };
+    let timestamps = Settings { timestamps: true, handshake: false, ..settings }.with_mss(MSS);
     start(SELECTIVE, &timestamps, Some(9_001)).marks("MMM....MMM");
 }
 

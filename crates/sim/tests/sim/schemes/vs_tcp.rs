@@ -356,15 +356,14 @@ fn selective_repeat_counts_one_loss_per_arrival() {
 fn the_wireless_part_has_the_schemes_settings() {
     let of = |parameters: &str| installed(&schemes(parameters), "vs-tcp").split(&tcp()).expect("it splits");
     let split = of(&format!("buffer = \"9 KB\"\n{PACKETS}"));
-    assert_eq!((split.buffer, split.wireless.packet_size), (Bytes(9_000), Bytes(1064)));
+    assert_eq!((split.buffer, split.wireless.packet_size), (Bytes(9_000), Bytes(1076)));
     assert_eq!((split.wireless.window, split.wireless.window_payload()), (WindowSize::Packets(8), 8 * 1024));
     assert_eq!(split.wireless.flavour, Flavour::GoBackN);
     let split = of(&format!("recovery = \"selective-repeat\"\nlargest_size = \"600 B\"\n{PAYLOAD}"));
-    assert_eq!((split.wireless.packet_size, split.wireless.window), (Bytes(640), Bytes(4096).into()));
+    assert_eq!((split.wireless.packet_size, split.wireless.window), (Bytes(652), Bytes(4096).into()));
     assert_eq!(split.wireless.flavour, Flavour::SelectiveRepeat);
     let plain = installed(&schemes(""), "metp").split(&tcp()).expect("it splits").wireless;
-    let sized = Settings { packet_size: Bytes(1064), ..plain };
-    assert_eq!(of("").wireless, sized);
+    assert_eq!(of("").wireless, plain.with_mss(1024));
 }
 
 /// Omitted parameters have the values of the paper's table 3.
@@ -410,7 +409,7 @@ fn a_window_below_one_packet_is_rejected_in_its_own_unit() {
     };
     let expected = |packet: u64| format!("found 500 B, expected room for at least one packet of {packet} B");
     assert_eq!(fault("window = \"500 B\", window_counts = \"packets\""), expected(552));
-    assert_eq!(fault("window = \"500 B\""), expected(1064));
+    assert_eq!(fault("window = \"500 B\""), expected(1076));
     assert_eq!(
         schemes("wireless = { window = \"552 B\", window_counts = \"packets\" }").vs_tcp.faults(&tcp()),
         []

@@ -10,7 +10,7 @@ use lasthop_testing::dialogue::{Client, MSS, Server, settings};
 use lasthop_testing::schemes::{installed, schemes_of};
 
 fn tcp() -> Settings {
-    Settings { timestamps: true, ack_every: 1, ..settings(Flavour::Prr, 10) }
+    Settings { timestamps: true, ack_every: 1, ..settings(Flavour::Prr, 10) }.with_mss(MSS)
 }
 
 /// A receiver that decides after every four packets.

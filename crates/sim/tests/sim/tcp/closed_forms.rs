@@ -116,7 +116,7 @@ fn bbr3_tolerates_losses_up_to_its_threshold() {
     let rate = 20_000_000;
     let version_3 = Profile::LinuxBbr3.settings();
     let share = |settings: &Settings, loss| {
-        let full = f64::from(rate as u32) * 1460.0 / 1512.0;
+        let full = f64::from(rate as u32) * 1448.0 / 1500.0;
         let found = throughput(settings, rate, loss, 60) / full;
         println!("{:?}, loss {loss}: {found:.3} of the link", settings.congestion);
         found

@@ -10,7 +10,7 @@ use lasthop_proto::tcp::{
 };
 use lasthop_proto::{Body, Component, Notice, NoticeCode, Out, Packet, Port};
 use lasthop_testing::check;
-use lasthop_testing::net::{Filter, by_order, nothing, segments, transfer, transfer_with};
+use lasthop_testing::net::{Filter, LARGEST_CUT, by_order, nothing, segments, transfer, transfer_with};
 use lasthop_testing::random::{ENDLESS_PATIENCE, FLAVOURS};
 
 /// Every flavour under both rule sets, and variants of other settings.
@@ -148,7 +148,7 @@ struct Recut(usize);
 
 impl Reaction for Recut {
     fn on_notice(&mut self, _now: Time, _notice: &Notice, sender: &mut SenderState) {
-        const SIZES: [u32; 5] = [1460, 536, 1000, 128, 700];
+        const SIZES: [u32; 5] = [LARGEST_CUT, 536, 1000, 128, 700];
         self.0 += 1;
         sender.set_mss(SIZES[self.0 % SIZES.len()]);
     }
@@ -159,7 +159,8 @@ impl Reaction for Recut {
 #[test]
 fn resegmentation_survives_any_loss_of_the_first_twelve() {
     for flavour in FLAVOURS {
-        let settings = Settings { flavour, limited_transmit: false, ..Settings::default() };
+        let settings =
+            Settings { flavour, limited_transmit: false, ..Settings::default() }.with_mss(LARGEST_CUT);
         for pattern in 0..1u32 << 12 {
             check(&format!("{flavour:?}, cut anew, data lost {pattern:012b} (first on the right)"), || {
                 let (acks, reaction) = (Box::new(Nag), Some(Box::new(Recut(0)) as Box<dyn Reaction>));
