@@ -803,7 +803,7 @@ def test_a_scenario_with_traffic_only_has_one_table(command: Command, tmp_path: 
     ("settings", "expected"),
     [
         (["radio.mtu=1499 B"], "packets of 1500 B cross the MTU of 1499 B in 2 fragments"),
-        (["radio.mtu=576 B"], '3 fragments, of which none may be lost; a real sender would find the MTU of its'),
+        (["radio.mtu=576 B"], "3 fragments, of which none may be lost; a real sender would find the MTU"),
         (["radio.uplink.mtu=576 B"], ""),
         (["radio.mtu=1500 B"], ""),
         (["radio.mtu=1499 B", "tcp.packet_size=1499 B"], ""),

@@ -77,7 +77,9 @@ fn digest(events: &Events) -> u64 {
 fn newreno_over_quic_is_linux_reno() {
     // Student's t for 99 % and 15 degrees of freedom.
     const T: f64 = 2.947;
-    for (loss, runs, expected) in [("0", 1, 9.53), ("0.001", 16, 7.19), ("0.01", 16, 2.20), ("0.03", 16, 1.15)] {
+    for (loss, runs, expected) in
+        [("0", 1, 9.53), ("0.001", 16, 7.19), ("0.01", 16, 2.20), ("0.03", 16, 1.15)]
+    {
         let channel = match loss {
             "0" => String::from("radio.channel=perfect"),
             loss => format!("radio.channel.frame-loss.loss={loss}"),
