@@ -14,8 +14,8 @@
 //! `"average"` over these packets, or a `"low-pass"` filter, which the paper names as an alternative: each packet has the
 //! weight 2/(L_w + 1), so that the packets counted are as old on average. `initial_size` (s_i, 512 B), `largest_size`
 //! (s_mx, 1024 B), `smallest_size` (s_mn, 128 B) and `step` (Δs, 128 B) are bytes of payload. `recovery`, `buffer`,
-//! `wireless` and `handoff` as in `metp`, except that `packet_size` is set by the scheme: the largest size plus the
-//! header. `split = false` leaves the connection whole, as section VI suggests: the source controls the size of its
+//! `wireless` and `handoff` as in `metp`, except that `packet_size` is set by the scheme: the largest size plus
+//! headers. `split = false` leaves the connection whole, as section VI suggests: the source controls the size of its
 //! segments by the losses that another scheme of the combination, such as `eln` or `lhack`, ascribes to the wireless link.
 //! **Differences from the paper.** The paper's segment includes the TCP header (section I). An acknowledgement counts as
 //! one packet, however much it covers; that of a SYN does not count. Sizes are rounded down to multiples of 8 B, the
@@ -85,7 +85,7 @@ pub struct VsTcp {
     /// Buffer of the base station per connection: bytes acknowledged to one side and not yet by the other.
     pub buffer: Bytes,
     /// TCP overrides for the wireless part, except `flavour` and `congestion`, which the scheme sets, and
-    /// `packet_size`, which it sets to the maximum size plus the header. A window in packets, or one that counts packets,
+    /// `packet_size`, which it sets to the maximum size plus headers. A window in packets, or one that counts packets,
     /// holds that many packets of the current size.
     pub wireless: Changes,
     /// How the connections move with a moving host.

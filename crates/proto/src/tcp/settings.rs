@@ -377,7 +377,7 @@ settings! {
     /// with `"ns2"`.
     rules: Rules,
 
-    /// Maximum packet size, headers and the 12 B of timestamps included: the MTU of the hosts.
+    /// Maximum packet size, headers and timestamps included, which have 12 B, and none with `rules = "ns2"`: the MTU of the hosts.
     packet_size: Bytes,
     /// Size of IP and TCP headers without options.
     header: Bytes,
