@@ -87,6 +87,13 @@ def test_at_a_sender_of_linux_each_loss_is_found(
     assert probes.lost.tolist() == truth.lost.tolist()
 
 
+def test_a_tail_probe_that_arrived_twice_is_not_lost(tmp_path: Path, reading: Reading) -> None:
+    """One acknowledgement echoes the timestamp of the original and reports the probe as a duplicate."""
+    truth = captures.transfer(scenario("linux", "fades"), tmp_path, 12)
+    probes = down(reading(truth.source))
+    assert lost_s(probes) == pytest.approx(sorted(truth.sent_s[truth.lost].tolist()), abs=1e-6)
+
+
 @pytest.mark.parametrize("channel", CHANNELS)
 @pytest.mark.parametrize("sender", RFC)
 def test_without_dsack_spurious_retransmissions_may_count_as_lost(

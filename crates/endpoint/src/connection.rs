@@ -16,7 +16,7 @@ use crate::buffers::{ReceiveBuffer, SendBuffer};
 use crate::clock::Clock;
 use crate::config::{Config, KeepAlive};
 use crate::handshake::{Handshake, LARGEST_WINDOW, PeerSyn};
-use crate::options::Agreement;
+use crate::options::{Agreement, options_len};
 use crate::packet::{Incoming, OutgoingQueue};
 use crate::throttle::Throttle;
 
@@ -441,8 +441,8 @@ impl Connection {
     /// Reduces the MSS to a path MTU of `mtu` bytes, and retransmits the segment at `lost`, which was too
     /// long.
     pub(crate) fn reduce_mtu(&mut self, now: Time, mtu: u32, lost: SeqNum, io: &mut Io) {
-        let options = if self.agreed.timestamps { 12 } else { 0 };
-        let mss = mtu.saturating_sub(self.agreed.header.0 as u32 + options);
+        let headers = self.agreed.header.0 as u32 + options_len(self.agreed.timestamps);
+        let mss = mtu.saturating_sub(headers);
         if mss > 0 && mss < self.agreed.mss {
             self.agreed.mss = mss;
             self.drive_sender(now, io, |sender, out| sender.reduce_mss(now, mss, lost, out));

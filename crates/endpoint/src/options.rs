@@ -1,7 +1,7 @@
 //! The options of SYN (RFC 9293 section 3.2, RFC 2018, RFC 7323).
 
 use lasthop_base::Bytes;
-use lasthop_proto::tcp::{Congestion, EcnMode, Flavour, Segment, Settings, WindowCounts};
+use lasthop_proto::tcp::{Congestion, EcnMode, Flavour, Segment, Settings, TIMESTAMPS, WindowCounts};
 use lasthop_wire::TcpHeader;
 
 use crate::config::Config;
@@ -13,8 +13,10 @@ const DEFAULT_MSS_V6: u16 = 1220;
 /// Lower bound of the MSS, as in Linux (`TCP_MIN_SND_MSS`), so that packets are not mostly headers.
 const LEAST_MSS: u16 = 48;
 
-/// Length of the timestamps option in bytes, with padding.
-const TIMESTAMPS_LEN: u32 = 12;
+/// Bytes of the options of each segment.
+pub(crate) fn options_len(timestamps: bool) -> u32 {
+    if timestamps { TIMESTAMPS.0 as u32 } else { 0 }
+}
 
 /// The options that a SYN offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,10 +125,9 @@ impl Offer {
         let both = self.answering(theirs);
         let scales = both.window_scale.and(self.window_scale.zip(theirs.window_scale));
         let (our_scale, their_scale) = scales.unwrap_or_default();
-        let options = if both.timestamps { TIMESTAMPS_LEN } else { 0 };
         Agreement {
             header: header_len(is_v4),
-            mss: u32::from(self.mss.min(theirs.mss)) - options,
+            mss: u32::from(self.mss.min(theirs.mss)) - options_len(both.timestamps),
             their_scale,
             our_scale,
             sack: both.sack,

@@ -149,8 +149,8 @@ fn rare<const EXCLUDED: bool>(is_given: bool) -> bool {
     !EXCLUDED && is_given
 }
 
-/// The timestamps option, padded.
-const TIMESTAMPS: Bytes = Bytes(12);
+/// Size of the timestamps option, padded.
+pub const TIMESTAMPS: Bytes = Bytes(12);
 
 /// Bytes that the options of a segment add to its header: on SYN the maximum segment size, window
 /// scale and "SACK permitted" (RFC 9293, 7323, 2018), else timestamps and SACK blocks, and the AccECN option, each padded as

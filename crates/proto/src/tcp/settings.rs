@@ -377,7 +377,7 @@ settings! {
     /// with `"ns2"`.
     rules: Rules,
 
-    /// Maximum packet size, headers and timestamps included, which have 12 B, and none with `rules = "ns2"`: the MTU of the hosts.
+    /// Maximum packet size, headers and timestamps included: the MTU of the hosts. Timestamps take 12 B, with `rules = "ns2"` none.
     packet_size: Bytes,
     /// Size of IP and TCP headers without options.
     header: Bytes,
@@ -617,8 +617,8 @@ impl Profile {
         Profile::ALL.into_iter().find(|profile| profile.name() == name)
     }
 
-    /// Whether its system finds the path's MTU and sends packets that fit (RFC 1191): that of a simulated sender is its
-    /// `packet_size`.
+    /// Whether a system with this profile finds the MTU of its path (RFC 1191). Simulated senders do not: their packets have
+    /// `packet_size` bytes.
     pub fn finds_mtu(self) -> bool {
         !matches!(self, Profile::Rfc | Profile::Ns2 | Profile::Ebsn)
     }

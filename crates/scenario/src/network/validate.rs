@@ -233,8 +233,8 @@ impl Scenario {
             .collect()
     }
 
-    /// The size of a full packet, and the smallest MTU on its path, if that is smaller, nobody has stated another size than the
-    /// profile's, and the system of the profile would find that MTU: those of the connection with the smallest such MTU.
+    /// The size of a full packet that a wireless link fragments, and the link's MTU: those of the connection with the smallest such
+    /// MTU. Connections count whose packets have the size of their profile, and whose system would find the MTU.
     pub fn fragmented(&self) -> Option<[Bytes; 2]> {
         let network = self.resolve().ok()?;
         let unaware = network.flows.iter().filter(|flow| {

@@ -61,7 +61,7 @@ def by_retransmissions(packets: Packets, stream: Stream) -> tuple[Outcomes, Floa
     sent_s = stream.time_s[fresh][owner]
 
     acknowledged_s = covered(stream, ends)
-    echoed = np.append(packets.echo[stream.ack_rows], -1)[np.searchsorted(stream.ack, ends, side="left")]
+    echoes = np.append(packets.echo[stream.ack_rows], -1)[np.searchsorted(stream.ack, ends, side="left")]
     repeated, sack_s = _selective(packets, stream, starts, ends)
     covered_s: Floats = np.minimum(acknowledged_s, sack_s, dtype=np.float64)
     first, last = starts.tolist(), ends.tolist()
@@ -98,12 +98,12 @@ def by_retransmissions(packets: Packets, stream: Stream) -> tuple[Outcomes, Floa
         places = [float(unit_place[unit]), *known.places]
         done_s = float(covered_s[unit])
         latest_s = done_s - least_s
-        told = None
-        if stream.sack and done_s == acknowledged_s[unit] and echoed[unit] > 0:
-            # It arrived in order, as it is first reported here.
+        echoed = None
+        if stream.sack and done_s == acknowledged_s[unit] and echoes[unit] > 0:
+            # No SACK block has reported the unit before, so it arrived in order.
             stamps = stream.timestamp[np.array(places, dtype=np.intp)]
-            same = [index for index in np.flatnonzero(stamps == echoed[unit]) if every[index] <= done_s]
-            told = int(same[0]) if len(same) == 1 else None
+            same = [index for index in np.flatnonzero(stamps == echoes[unit]) if every[index] <= done_s]
+            echoed = int(same[0]) if len(same) == 1 else None
         if not stream.sack and done_s == acknowledged_s[unit]:
             # Without SACK, an acknowledgement of many units follows the retransmission that filled the first
             # hole. The other units had arrived before, so their retransmissions were spurious.
@@ -111,7 +111,7 @@ def by_retransmissions(packets: Packets, stream: Stream) -> tuple[Outcomes, Floa
             if head < unit and np.searchsorted(acknowledged_s, done_s, side="right") - head > _DELAYED:
                 trigger = [float(sent_s[head]), *(repeated[head].sent_s if head in repeated else ())]
                 latest_s = min(latest_s, max((t for t in trigger if t <= latest_s), default=latest_s))
-        verdicts = _judge(every, done_s, told, known.duplicate_s, latest_s, least_s, reports)
+        verdicts = _judge(every, done_s, echoed, known.duplicate_s, latest_s, least_s, reports)
         for time_s, where, is_lost in zip(every, places, verdicts, strict=True):
             if is_lost is None:
                 unknown += 1
@@ -196,7 +196,7 @@ def _selective(
 def _judge(
     sent_s: list[float],
     covered_s: float,
-    told: int | None,
+    echoed: int | None,
     duplicate_s: list[float],
     latest_s: float,
     least_s: float,
@@ -210,8 +210,8 @@ def _judge(
         The time of each transmission.
     covered_s, latest_s : float
         The first acknowledgement of the unit, and the latest transmission that can have caused it.
-    told : int or None
-        The transmission whose timestamp that acknowledgement echoes.
+    echoed : int or None
+        The only transmission whose timestamp that acknowledgement echoes.
     duplicate_s : list of float
         The times of DSACK reports.
     least_s : float
@@ -231,12 +231,12 @@ def _judge(
     # take less than the minimum round-trip time. It counts as the cause if the previous one took much longer.
     if latest_s >= covered_s - least_s - 1e-6 and covered_s - sent_s[first] > 2 * least_s:
         first = max(first, *(i for i in range(count) if sent_s[i] <= covered_s - _SOONER * least_s), 0)
-    if told is not None:
-        first = told
+    if echoed is not None:
+        first = echoed
     arrived = {first}
     for report_s in sorted(duplicate_s):
         for index in range(count - 1, -1, -1):
-            if index not in arrived and sent_s[index] <= report_s - least_s:
+            if index not in arrived and sent_s[index] <= report_s - _SOONER * least_s:
                 arrived.add(index)
                 break
     latest = max(arrived)
