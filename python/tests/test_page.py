@@ -157,7 +157,7 @@ FIFTY_MILLISECONDS = """() => {
     for (let i = 0; i < 6e6; i++) sum = (sum * 31 + i) | 0;
     return sum === 0 ? NaN : performance.now() - began;
 }"""
-"""A loop in the page, and how long it takes: some 50 ms on a machine that does nothing else."""
+"""A loop in the page, and how long it takes: some 50 ms, or more on a slow machine."""
 
 
 def test_a_slider_answers_within_50_milliseconds(opened: Callable[..., Page]) -> None:
@@ -169,8 +169,10 @@ def test_a_slider_answers_within_50_milliseconds(opened: Callable[..., Page]) ->
         move(page, "radio.rate", 1)
         page.wait_for_function("() => !running")
         took.append(float(page.get_attribute("body", "data-milliseconds") or "nan"))
-    # Other programs on the machine make both slower, and some of either much slower.
-    assert quantiles(took, n=4)[0] < quantiles(bounds, n=4)[0], (took, bounds)
+    # Other programs on the machine make both slower, and some of either much slower. On a machine with less
+    # to do the slider has its 50 ms, however fast the loop.
+    bound = max(50, quantiles(bounds, n=4)[0])
+    assert quantiles(took, n=4)[0] < bound, (took, bounds)
 
 
 def test_a_long_run_is_given_up_for_the_next(opened: Callable[..., Page]) -> None:
