@@ -29,6 +29,8 @@ export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Compiled when it is imported: most of what comes with the tools never is. For this option pip's "0" means "do not".
 export PIP_NO_COMPILE := 0
+# The tests start hundreds of Python's processes, each of which would compile all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 # What only a next build or a debugger would use slows down the first build, which is the only one on a fresh machine.
 export CARGO_INCREMENTAL := 0
 export CARGO_PROFILE_DEV_DEBUG := false
@@ -45,13 +47,14 @@ if_there = $(if $(shell cargo $(1) --version 2>/dev/null),cargo $(1) $(2),@echo 
 FEW := LASTHOP_HOSTILE=60 LASTHOP_ENDPOINT_WORLDS=50
 MANY := LASTHOP_HOSTILE=5000 LASTHOP_ENDPOINT_WORLDS=5000 LASTHOP_WORLDS=400 LASTHOP_WIFI_WORLDS=100000 LASTHOP_FUZZ_INPUTS=1000000 LASTHOP_DAMAGED_FILES=20000 LASTHOP_TRANSFERS=0..10 LASTHOP_PATTERNS=all LASTHOP_COMPARISONS=1000 LASTHOP_TUNNEL_WORLDS=3000 LASTHOP_SPLIT_WORLDS=200 LASTHOP_BUMP_WORLDS=1000 LASTHOP_CONNECTIONS=4900
 RUST_TESTS := $(BIN)/python scripts/rust_tests.py
-# Each file of tests runs in one process, since those of a file share what they have computed.
-PYTEST := $(BIN)/pytest --quiet --numprocesses auto --dist loadfile --no-loadscope-reorder --durations=25 -rs
+# Each file of tests runs in one process, since those of a file share what they have computed. Cargos that they start are not
+# of this make.
+PYTEST := env -u MAKEFLAGS -u MFLAGS $(BIN)/pytest --quiet --numprocesses auto --dist loadfile --no-loadscope-reorder --durations=25 -rs
 
 # Under a name of its own, so that `make --dry-run` asks nothing.
 UP_TO_DATE = MAKEFLAGS= $(MAKE) --question
 
-.PHONY: run optimised web docs kernel gateway demo-gateway release check test test-all extension lint lint-python lint-rust doc check-rust rust-tests-built test-rust test-python pages
+.PHONY: run optimised web docs kernel gateway demo-gateway release check test test-all extension lint lint-python lint-rust doc check-rust rust-tests-built test-rust test-python test-real-time test-computing pages
 .PHONY: bench bench-record clean
 .DELETE_ON_ERROR:
 
@@ -60,12 +63,11 @@ run: $(BUILT)
 
 optimised: $(OPTIMISED)
 
-# In an order in which no cargo waits for the lock of another, which would idle a core. Python's tests, some of which
-# measure time, run alone.
+# In an order in which no cargo waits for the lock of another, which would idle a core. Tests in real time mostly wait.
 test:
 	$(MAKE) --jobs=2 pages rust-tests-built
 	$(MAKE) --jobs=2 test-rust lint-python doc
-	$(PYTEST)
+	$(MAKE) --jobs=2 --output-sync test-real-time test-computing
 
 test-all:
 	$(MAKE) pages lint
@@ -113,6 +115,12 @@ check-rust: | $(VENV)/.made
 
 test-python: extension
 	$(PYTEST)
+
+test-real-time:
+	$(PYTEST) --numprocesses 0 -m real_time
+
+test-computing:
+	$(PYTEST) -m 'not real_time'
 
 # The module of `make web` if it is up to date, or else a quick one that `make web` replaces.
 pages: | $(VENV)/.made

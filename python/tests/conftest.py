@@ -50,7 +50,7 @@ SLOW = {
 """The files of tests that `make check` leaves out, and why they take long."""
 
 REAL_TIME = ("test_emulate", "test_emulate_between", "test_gateway", "test_measure")
-"""The files of tests that wait for real packets, mostly idle. Others use the processors meanwhile."""
+"""The files of tests that wait for real packets, mostly idle. `make test` runs others beside them."""
 
 CAMPAIGNS = "LASTHOP_CAMPAIGNS" in os.environ
 """Whether tests that are marked as campaigns run too, and papers as long as they are."""
@@ -60,13 +60,15 @@ WITH_QUIC = "tcp-beside-quic"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the tests of slow files, and put them first: begun last, one would keep a single core busy."""
+    """Mark the tests of some files, and put the slow ones first: begun last, one would idle a core."""
     left_out = [] if CAMPAIGNS else [item for item in items if item.get_closest_marker("campaign")]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in left_out]
     for item in items:
         if item.path.stem in SLOW:
             item.add_marker(pytest.mark.slow)
+        if item.path.stem in REAL_TIME:
+            item.add_marker(pytest.mark.real_time)
     items.sort(key=lambda item: item.path.stem not in SLOW)
 
 
