@@ -106,7 +106,9 @@ def run(program: Program, took: Took) -> int:
     with subprocess.Popen(
         [program.path, *options],
         cwd=program.package,
-        env=os.environ | {"RUSTC_BOOTSTRAP": "1"} | ({"RUST_TEST_THREADS": "4"} if program.name in REAL_TIME else {}),
+        env=os.environ
+        | {"RUSTC_BOOTSTRAP": "1"}
+        | ({"RUST_TEST_THREADS": "4"} if program.name in REAL_TIME else {}),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
