@@ -11,9 +11,9 @@ const WINDOW: u64 = 200;
 
 /// Some flows, each with its own network.
 pub(crate) struct Dumbbell {
-    pub(crate) flows: u16,
+    pub(crate) flows: u32,
     /// Wired links before the last hop, which share its delay of 30 ms.
-    pub(crate) wired: u16,
+    pub(crate) wired: u32,
     pub(crate) settings: Settings,
     /// Bytes that each flow transfers; `None` if unbounded.
     pub(crate) segments: Option<u64>,
@@ -74,7 +74,7 @@ impl Dumbbell {
         Network { engine, senders, receivers, mss: u64::from(self.settings.mss()) }
     }
 
-    fn add_flow(&self, net: &mut Builder, flow: u16, streams: Streams) -> (ComponentId, ComponentId, Source) {
+    fn add_flow(&self, net: &mut Builder, flow: u32, streams: Streams) -> (ComponentId, ComponentId, Source) {
         let (src, dst) = (HostId(2 * flow), HostId(2 * flow + 1));
         let connection = Connection { src, dst, flow: FlowId(flow) };
         // Apart, so that no two flows do the same at the same instant; within a second, if there are many.

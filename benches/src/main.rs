@@ -115,7 +115,7 @@ fn run(case: &str, size: u64, file: Option<&str>) -> Option<Outcome> {
     })
 }
 
-fn endless(flows: u16, settings: Settings) -> Dumbbell {
+fn endless(flows: u32, settings: Settings) -> Dumbbell {
     Dumbbell { flows, wired: 1, settings, segments: None, channel: dumbbell::losing(0.01) }
 }
 
@@ -123,12 +123,12 @@ fn seconds(simulated: u64) -> Time {
     Time::ZERO + Duration::from_secs(simulated)
 }
 
-fn bulk(flows: u16, settings: Settings, simulated: u64) -> Outcome {
+fn bulk(flows: u32, settings: Settings, simulated: u64) -> Outcome {
     run_bulk(&endless(flows, settings), simulated)
 }
 
 /// One flow over so many links, the last of which is wireless.
-fn hops(links: u16, simulated: u64) -> Outcome {
+fn hops(links: u32, simulated: u64) -> Outcome {
     run_bulk(&Dumbbell { wired: links - 1, ..endless(1, dumbbell::rfc()) }, simulated)
 }
 
@@ -207,7 +207,7 @@ fn path(simulated: u64) -> Outcome {
 }
 
 /// Downloads by so many stations, or by one of them only.
-fn cell(stations: u16, one: bool, simulated: u64) -> Outcome {
+fn cell(stations: u32, one: bool, simulated: u64) -> Outcome {
     let mut overrides = vec![format!("limit={simulated}s"), format!("topology.cell.stations={stations}")];
     if one {
         overrides.extend(["transfer.from=server", "transfer.to=MH1"].map(String::from));
@@ -224,10 +224,10 @@ fn cell(stations: u16, one: bool, simulated: u64) -> Outcome {
 }
 
 /// Datagrams to so many stations of a saturated cell of 802.11n.
-fn wifi(stations: u16, simulated: u64) -> Outcome {
+fn wifi(stations: u32, simulated: u64) -> Outcome {
     let mut overrides = vec![format!("limit={simulated}s"), format!("topology.cell.stations={stations}")];
     overrides.extend((1..=stations).map(|number| {
-        let law = format!("law.poisson.rate=\"{} bps\"", 62_500_000 / u32::from(stations));
+        let law = format!("law.poisson.rate=\"{} bps\"", 62_500_000 / stations);
         format!(
             "traffic.{number}={{ from = \"server\", to = \"MH{number}\", packet_size = \"1498 B\", {law} }}"
         )

@@ -86,11 +86,12 @@ impl EndCapture {
         let lost = packet.ip;
         let (address, code): (IpAddr, _) = match lost.src {
             IpAddr::V4(_) => {
-                let of_component = Ipv4Addr::new(10, 128, 0, 0).to_bits() + u32::from(at.0);
+                let of_component = Ipv4Addr::new(10, 128, 0, 0).to_bits() + at.0;
                 (Ipv4Addr::from_bits(of_component).into(), NoticeCode { kind: 3, code: 1 })
             }
             IpAddr::V6(_) => {
-                let of_component = Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 128, at.0);
+                let of_component =
+                    Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 128 + (at.0 >> 16) as u16, at.0 as u16);
                 (of_component.into(), NoticeCode { kind: 1, code: 3 })
             }
         };

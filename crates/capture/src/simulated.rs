@@ -71,7 +71,7 @@ pub struct CapturedPart {
 ///
 /// The parts of a split connection are separate connections with the same addresses and ports. To keep
 /// Wireshark from merging them, each further part has its own interface and addresses: in part *p*, counted
-/// from 0, host *n* has the address 10.2*p*.0.*n* + 1.
+/// from 0, host *n* has the address 10.2*p*.0.*n* + 1. Each further 131,072 hosts have the next first byte.
 ///
 /// Of TCP and of other traffic, only headers are stored, and payloads as lengths, to keep files small; of QUIC, the whole
 /// datagrams, not to be fragmented, after the secrets of TLS that protect them, if they are. Lengths are those of the encoded

@@ -234,7 +234,7 @@ impl<T> Relay<T> {
                 other => other,
             };
         } else if let Some(end) = far.end() {
-            let side = Port(*opener as u16);
+            let side = Port(*opener as u32);
             if matches!(end, End::Refused | End::Unreachable | End::Reset) {
                 stats.refused += 1;
                 self.packets.extend(refuse(&syn).map(|reset| (side, 0, reset)));

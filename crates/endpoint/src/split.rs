@@ -20,7 +20,7 @@ pub(crate) type Hosts = [SocketAddr; 2];
 
 /// The index of a side.
 pub(crate) fn index(side: Port) -> usize {
-    usize::from(side.0 & 1)
+    side.side().index()
 }
 
 /// Makes the reactions of the endpoint on the wireless part.

@@ -88,10 +88,10 @@ impl ShortestPaths {
 
 impl Search {
     fn path(&mut self, graph: &Graph, from: HostId, root: HostId) -> Option<Vec<HostId>> {
-        while from != root && self.onward[usize::from(from.0)].is_none() {
+        while from != root && self.onward[from.index()].is_none() {
             let node = self.frontier.pop_front()?;
             for &other in graph.neighbours(node) {
-                let onward = &mut self.onward[usize::from(other.0)];
+                let onward = &mut self.onward[other.index()];
                 if other != root && onward.is_none() {
                     *onward = Some(node);
                     self.frontier.push_back(other);
@@ -101,7 +101,7 @@ impl Search {
         let mut path = vec![from];
         let mut last = from;
         while last != root {
-            last = self.onward[usize::from(last.0)]?;
+            last = self.onward[last.index()]?;
             path.push(last);
         }
         Some(path)
@@ -113,14 +113,14 @@ mod tests {
     use super::*;
     use std::collections::btree_map::Entry;
 
-    fn graph(nodes: u16, links: &[(u16, u16)]) -> Graph {
+    fn graph(nodes: u32, links: &[(u32, u32)]) -> Graph {
         let mut graph = Graph::new();
         (0..nodes).for_each(|_| _ = graph.add_node());
         links.iter().for_each(|&(a, b)| _ = graph.connect(HostId(a), HostId(b)));
         graph
     }
 
-    fn path(graph: &Graph, from: u16, to: u16) -> Option<Vec<u16>> {
+    fn path(graph: &Graph, from: u32, to: u32) -> Option<Vec<u32>> {
         let path = ShortestPaths::default().between(graph, HostId(from), HostId(to))?;
         Some(path.iter().map(|host| host.0).collect())
     }
@@ -179,8 +179,8 @@ mod tests {
             let mut far = [[100usize; 8]; 8];
             (0..8).for_each(|node| far[node][node] = 0);
             for &(a, b) in &links {
-                far[usize::from(a)][usize::from(b)] = 1;
-                far[usize::from(b)][usize::from(a)] = 1;
+                far[a as usize][b as usize] = 1;
+                far[b as usize][a as usize] = 1;
             }
             for via in 0..8 {
                 for a in 0..8 {
@@ -196,8 +196,8 @@ mod tests {
                 assert_eq!(shared.between(&graph, HostId(a), HostId(b)), whole);
                 assert_eq!(found, whole.map(|path| path.iter().map(|host| host.0).collect()));
                 let length = found.as_ref().map_or(100, |path| path.len() - 1);
-                assert_eq!(length.min(100), far[usize::from(a)][usize::from(b)].min(100));
-                let linked = |step: &[u16]| graph.link(HostId(step[0]), HostId(step[1])).is_some();
+                assert_eq!(length.min(100), far[a as usize][b as usize].min(100));
+                let linked = |step: &[u32]| graph.link(HostId(step[0]), HostId(step[1])).is_some();
                 assert!(found.is_none_or(|path| path.windows(2).all(linked)));
             }
         }

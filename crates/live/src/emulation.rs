@@ -167,7 +167,7 @@ impl Tap for Boundary {
         if packet.handle == Handle::NONE {
             return;
         }
-        let [from, to] = [wire.from, wire.to].map(|(id, _)| self.roles[usize::from(id.0)]);
+        let [from, to] = [wire.from, wire.to].map(|(id, _)| self.roles[id.index()]);
         match from {
             Role::Agent => self.handles.add(packet.handle),
             Role::Proxy => self.handles.add_or_begin(packet.handle),
@@ -183,10 +183,10 @@ impl Tap for Boundary {
 
     fn drop(&mut self, time: Time, at: ComponentId, packet: &Packet, reason: DropReason) {
         if let Some(index) = reason_index(reason) {
-            self.drops[usize::from(at.0)][index] += 1;
+            self.drops[at.index()][index] += 1;
         }
         if packet.handle != Handle::NONE {
-            if self.roles[usize::from(at.0)] == Role::Inside {
+            if self.roles[at.index()] == Role::Inside {
                 self.handles.remove(packet.handle);
             }
             self.carried.push(Carried { time, packet: *packet, outcome: Err((at, reason)) });
@@ -194,7 +194,7 @@ impl Tap for Boundary {
     }
 
     fn sees_wire(&self, wire: &Wire) -> bool {
-        let [from, to] = [wire.from, wire.to].map(|(id, _)| self.roles[usize::from(id.0)]);
+        let [from, to] = [wire.from, wire.to].map(|(id, _)| self.roles[id.index()]);
         to != Role::Inside || from.is_agent()
     }
 
@@ -282,7 +282,7 @@ fn add_lanes(network: &mut Network, has_agents: bool) -> Vec<FlowId> {
         (false, false) => 1,
     };
     while real.len() < lanes {
-        real.push(FlowId(network.flows.len() as u16));
+        real.push(FlowId(network.flows.len() as u32));
         let lane = network.flows[0].clone();
         network.flows.push(lane);
     }
@@ -324,8 +324,8 @@ impl Emulation {
         let mut roles = vec![Role::Inside; world.builder.len()];
         for flow in real {
             let ends = ends(flow);
-            roles[usize::from(ends.source.0.0)] = Role::Gateway(Side::Source);
-            roles[usize::from(ends.sink.0.0)] = Role::Gateway(Side::Destination);
+            roles[ends.source.0.index()] = Role::Gateway(Side::Source);
+            roles[ends.sink.0.index()] = Role::Gateway(Side::Destination);
         }
         let agents = layout.agents().zip(layout.agent_nodes()).zip(counters);
         let agents = agents.map(|((agent, node), counters)| {
@@ -333,8 +333,8 @@ impl Emulation {
             Agent { id, scheme, name: format!("{scheme} at {node}"), counters }
         });
         let agents: Vec<Agent> = agents.collect();
-        agents.iter().for_each(|agent| roles[usize::from(agent.id.0)] = Role::Agent);
-        layout.proxies().for_each(|(id, _)| roles[usize::from(id.0)] = Role::Proxy);
+        agents.iter().for_each(|agent| roles[agent.id.index()] = Role::Agent);
+        layout.proxies().for_each(|(id, _)| roles[id.index()] = Role::Proxy);
         let (drops, handles) = (vec![[0; 5]; roles.len()], Copies::default());
         let tap = Boundary { drops, roles, carried: Vec::new(), handles };
         let first = &network.flows[0];
@@ -350,7 +350,7 @@ impl Emulation {
                 real.iter().map(|flow| (ends(flow).source, *flow)).collect(),
                 real.iter().map(|flow| (ends(flow).sink, *flow)).collect(),
             ],
-            names: hosts.map(|host| network.names[usize::from(host.0)].clone()),
+            names: hosts.map(|host| network.names[host.index()].clone()),
             hosts,
             links,
             agents,
@@ -483,7 +483,7 @@ impl Emulation {
         self.engine.settle_counters();
         let counters = |(id, link): &(ComponentId, String)| {
             let [queue_drops, aqm_drops, lost_on_air, link_discards, unreachable] =
-                self.engine.tap().drops[usize::from(id.0)];
+                self.engine.tap().drops[id.index()];
             let (stats, is_radio) = match self.engine.node(*id) {
                 Node::Link(link) => (link.stats(), link.is_radio()),
                 Node::Shared(radio) => (of_radio(radio.stats()), true),

@@ -154,7 +154,7 @@ impl BaseStation {
     /// Stores the bytes of a packet of the proxy, and returns the packet; `None` without room for them.
     fn store(&mut self, now: Time, relayed: &Relayed<Tag>) -> Option<Packet> {
         let Relayed { to, tag, scale, packet } = relayed;
-        let side = usize::from(to.0);
+        let side = to.index();
         let bytes = packet.to_bytes().ok()?;
         let frame = [&tag.headers[side][..], &bytes].concat();
         let segment = tag.is_visible.then(|| segments::read(&packet.header, *scale));

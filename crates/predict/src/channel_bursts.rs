@@ -31,7 +31,7 @@ pub fn channel_bursts(scenario: &Scenario) -> Result<Vec<ChannelBursts>, Scenari
         let interval = radio.nominal_rate().time_for_bits(radio.expansion.on_air(packet_size.bits()));
         (id, &radio.channel, interval)
     });
-    let stations = network.steps().filter_map(|(id, _)| match &network.links[usize::from(id.0)] {
+    let stations = network.steps().filter_map(|(id, _)| match &network.links[id.index()] {
         NetworkLink::Station(station) => Some((id, &station.channel, network.bss.exposed(packet_size).1)),
         NetworkLink::Wired(_) | NetworkLink::Radio(_) => None,
     });

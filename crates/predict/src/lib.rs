@@ -26,5 +26,5 @@ pub use packet_loss::packet_loss;
 
 /// The name of a link.
 fn link_name(network: &Network, link: LinkId) -> String {
-    network.graph.ends(link).map(|end| network.names[usize::from(end.0)].as_str()).join("-")
+    network.graph.ends(link).map(|end| network.names[end.index()].as_str()).join("-")
 }

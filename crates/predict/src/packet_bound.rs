@@ -18,7 +18,7 @@ pub fn packet_bound(scenario: &Scenario) -> f64 {
         let narrowest = |nodes: &[HostId]| {
             let rates = nodes.windows(2).filter_map(|step| {
                 let id = network.graph.link(step[0], step[1])?;
-                let link = &network.links[usize::from(id.0)];
+                let link = &network.links[id.index()];
                 let up = match link {
                     NetworkLink::Radio(hop) => network.graph.ends(id)[hop.mobile] == step[0],
                     _ => false,

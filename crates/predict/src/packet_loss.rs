@@ -40,7 +40,7 @@ pub fn packet_loss(scenario: &Scenario, size: Bytes, link: Option<&str>) -> Resu
             format!("packet loss: no closed form for {what} of the link {name}; {remedy}"),
         ))
     };
-    let radio = match &network.links[usize::from(id.0)] {
+    let radio = match &network.links[id.index()] {
         NetworkLink::Station(station) if station.radio.is_some() => {
             return lacks("the rates and retransmissions");
         }
@@ -86,12 +86,12 @@ pub fn packet_loss(scenario: &Scenario, size: Bytes, link: Option<&str>) -> Resu
 
 /// The wireless link `link`, or the first that a connection crosses.
 fn wireless(network: &Network, link: Option<&str>) -> Result<LinkId, String> {
-    let is_wireless = |id: &LinkId| !matches!(network.links[usize::from(id.0)], NetworkLink::Wired(_));
+    let is_wireless = |id: &LinkId| !matches!(network.links[id.index()], NetworkLink::Wired(_));
     let Some(wanted) = link else {
         let first = network.steps().map(|(link, _)| link).find(is_wireless);
         return first.ok_or_else(|| String::from("packet loss: no connection crosses a wireless link"));
     };
-    let all = (0..network.links.len()).map(|index| LinkId(index as u16)).filter(is_wireless);
+    let all = (0..network.links.len()).map(|index| LinkId(index as u32)).filter(is_wireless);
     let named: Vec<(String, LinkId)> = all.map(|id| (link_name(network, id), id)).collect();
     let found = named.iter().find(|(name, _)| name == wanted).map(|(_, id)| *id);
     found.ok_or_else(|| {

@@ -9,12 +9,19 @@ use crate::report::{EndReport, Usage};
 
 /// Index of a component in the engine. At equal deadlines, lower ids run first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ComponentId(pub u16);
+pub struct ComponentId(pub u32);
+
+impl ComponentId {
+    /// Its place in a list of components.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// A port of a component, to which a wire connects. Components define the meaning of their ports; those with
 /// two sides use [`Port::WIRED`] and [`Port::RADIO`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Port(pub u16);
+pub struct Port(pub u32);
 
 impl Port {
     /// The port of a component with only one, or the input port of a one-way component.
@@ -27,6 +34,11 @@ impl Port {
     /// stations of a moving host. Packets are addressed to [one of them](crate::scheme::Site::peers).
     pub const CONTROL: Port = Port(2);
 
+    /// Its place in a list of ports.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+
     /// The opposite of the two sides.
     pub const fn across(self) -> Port {
         Port(self.0 ^ 1)
@@ -34,12 +46,12 @@ impl Port {
 
     /// This side of base station number `station`, of a component that is at several base stations.
     pub const fn at_station(self, station: u16) -> Port {
-        Port(2 * station + self.side().0)
+        Port(2 * station as u32 + self.side().0)
     }
 
     /// The base station of a port [there](Port::at_station).
     pub const fn station(self) -> u16 {
-        self.0 / 2
+        (self.0 / 2) as u16
     }
 
     /// The side of a port [at a base station](Port::at_station): [`WIRED`](Port::WIRED) or [`RADIO`](Port::RADIO).
@@ -220,8 +232,11 @@ pub struct Encoded {
 /// A report of the packets of one flow that have arrived over a link: a quACK (Yuan and others, NSDI 2024).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quack {
-    /// The number in the packet that carries the report: the mobile host in its upper half, and a count of the agent.
+    /// The number in the packet that carries the report: a name of the agent or of the mobile host in its upper half, and
+    /// a count of the agent.
     pub number: u32,
+    /// The mobile host.
+    pub mobile: HostId,
     /// The identifier of the packet that arrived last.
     pub last: u32,
     /// Power sums of the identifiers of all packets that have arrived.
@@ -482,7 +497,7 @@ mod tests {
     /// Signals are copied with the effects of a component.
     #[test]
     fn a_signal_is_small() {
-        assert_eq!(core::mem::size_of::<Signal>(), 104);
+        assert_eq!(core::mem::size_of::<Signal>(), 112);
     }
 
     /// The owner rewrites effects of an embedded component in order: sent through another port, or dropped.

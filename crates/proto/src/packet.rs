@@ -15,15 +15,27 @@ pub use seq::SeqNum;
 
 /// A host or router, by its index in the topology.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct HostId(pub u16);
+pub struct HostId(pub u32);
+
+impl HostId {
+    /// Its place in a list of hosts.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// A connection or another stream of packets, by its index in the scenario.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FlowId(pub u16);
+pub struct FlowId(pub u32);
 
 impl FlowId {
     /// Of packets between the agents of a scheme that concern no particular flow.
-    pub const NONE: FlowId = FlowId(u16::MAX);
+    pub const NONE: FlowId = FlowId(u32::MAX);
+
+    /// Its place in a list of flows.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
 }
 
 /// A packet of the network layer.
@@ -313,9 +325,9 @@ impl Packet {
 mod tests {
     use super::*;
 
-    /// Packets are copied at every hop; the ECN field and the handle occupy former padding.
+    /// Packets are copied at every hop.
     #[test]
     fn a_packet_is_small() {
-        assert_eq!(core::mem::size_of::<Packet>(), 88);
+        assert_eq!(core::mem::size_of::<Packet>(), 96);
     }
 }

@@ -124,8 +124,7 @@ pub(crate) struct Host<R> {
 }
 
 fn address(host: HostId) -> SocketAddr {
-    let [high, low] = host.0.to_be_bytes();
-    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, high, low)), 443)
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::from_bits(Ipv4Addr::new(10, 0, 0, 0).to_bits() + host.0)), 443)
 }
 
 /// How many frames with data, or that probe, were sent so far.

@@ -72,7 +72,7 @@ fn talk<'a>(client: &'a mut dyn Component, server: &'a mut dyn Component) -> u64
         while let Some((_, effect)) = out.take() {
             match effect {
                 Effect::Send(_, packet) => {
-                    let end = usize::from(packet.dst.0);
+                    let end = packet.dst.index();
                     sent += end as u64;
                     ends[end].receive(now, &packet, Port::ONLY, &mut out);
                 }

@@ -228,14 +228,14 @@ impl Custody {
     pub fn new(contents: Contents, components: usize, agents: impl Iterator<Item = ComponentId>) -> Custody {
         let mut are_agents = vec![false; components];
         for agent in agents {
-            are_agents[usize::from(agent.0)] = true;
+            are_agents[agent.index()] = true;
             contents.store().may_return = true;
         }
         Custody { contents, agents: are_agents }
     }
 
     fn is_agent(&self, id: ComponentId) -> bool {
-        self.agents[usize::from(id.0)]
+        self.agents[id.index()]
     }
 }
 

@@ -66,12 +66,11 @@ impl Builder {
     /// Adds a component. Components with equal deadlines wake in the order in which they were added.
     ///
     /// # Panics
-    /// If there are more than 65,535.
+    /// If there are 2^32 or more.
     pub fn add(&mut self, node: impl Into<Node>) -> ComponentId {
-        let id = self.rows.len();
-        assert!(id < usize::from(u16::MAX), "at most 65,535 components");
+        let id = u32::try_from(self.rows.len()).expect("fewer than 2^32 components");
         self.rows.push(Row { node: node.into(), place: Place::plain(), first_wire: 0 });
-        ComponentId(id as u16)
+        ComponentId(id)
     }
 
     /// The number of components.
@@ -125,20 +124,20 @@ impl Builder {
     fn wire_table(&mut self) -> Vec<Wire> {
         let mut ports = vec![0u32; self.rows.len()];
         for Wire { from: (id, port), .. } in &self.wires {
-            let ports = &mut ports[usize::from(id.0)];
-            *ports = (*ports).max(u32::from(port.0) + 1);
+            let ports = &mut ports[id.index()];
+            *ports = (*ports).max(port.0 + 1);
         }
         let mut total = 0;
         for (row, ports) in self.rows.iter_mut().zip(ports) {
             row.first_wire = total;
             total += ports;
         }
-        let nowhere = (ComponentId(u16::MAX), Port::ONLY);
+        let nowhere = (ComponentId(u32::MAX), Port::ONLY);
         let none = Wire { id: WireId(u32::MAX), from: nowhere, to: nowhere };
         let mut wires = vec![none; total as usize];
         for wire in &self.wires {
             let (id, port) = wire.from;
-            let place = &mut wires[self.rows[usize::from(id.0)].first_wire as usize + usize::from(port.0)];
+            let place = &mut wires[self.rows[id.index()].first_wire as usize + port.index()];
             assert!(place.id == none.id, "{:?} has two wires", wire.from);
             *place = *wire;
         }
@@ -157,16 +156,15 @@ impl Builder {
         let mut rows = self.rows;
         let watchers = Watchers::new(rows.len(), self.watches);
         let mut arrival_watches = self.arrival_watches;
-        arrival_watches.retain(|(_, watcher)| rows[usize::from(watcher.0)].node.needs_corrupted());
+        arrival_watches.retain(|(_, watcher)| rows[watcher.index()].node.needs_corrupted());
         // A stable sort: watchers receive a signal in the order in which they were added.
         arrival_watches.sort_by_key(|&(outlet, _)| outlet);
         let loss_watchers = Watchers::new(rows.len(), self.loss_watches);
         let mut wakeups = Wakeups::new(rows.len());
         for index in 0..rows.len() {
-            let watchers = &watchers.ids[watchers.of(ComponentId(index as u16))];
-            let needs =
-                |outcome| watchers.iter().any(|id| rows[usize::from(id.0)].node.needs_outcome(outcome));
-            let is_seen = tap.sees_signals() || tap.sees_component(ComponentId(index as u16));
+            let watchers = &watchers.ids[watchers.of(ComponentId(index as u32))];
+            let needs = |outcome| watchers.iter().any(|id| rows[id.index()].node.needs_outcome(outcome));
+            let is_seen = tap.sees_signals() || tap.sees_component(ComponentId(index as u32));
             let unneeded = Outcomes::of(|outcome| !self.step_by_step && !is_seen && !needs(outcome));
             rows[index].place.unneeded = unneeded;
             wakeups.set(index, rows[index].node.next_wakeup());
@@ -212,7 +210,7 @@ impl Components {
     /// If there is none.
     #[inline(always)]
     fn wire(&self, from: ComponentId, port: Port) -> &Wire {
-        let place = self.rows[usize::from(from.0)].first_wire as usize + usize::from(port.0);
+        let place = self.rows[from.index()].first_wire as usize + port.index();
         let wire = self.wires.get(place).filter(|wire| wire.from == (from, port));
         wire.unwrap_or_else(|| panic!("{from:?} sent out of {port:?}, which has no wire"))
     }
@@ -220,7 +218,7 @@ impl Components {
     /// Counts an event at component `id`, whose next deadline is `wanted`.
     #[inline(always)]
     fn note_handled(&mut self, id: ComponentId, wanted: Time) {
-        self.wakeups.advance(usize::from(id.0), wanted);
+        self.wakeups.advance(id.index(), wanted);
         self.handled += 1;
     }
 }
@@ -286,7 +284,7 @@ impl<T: Tap> Engine<T> {
     }
 
     fn wait_for(&mut self, awaited: &[ComponentId], limit: Time) {
-        let finished = |id: &ComponentId| self.finished.get(usize::from(id.0)).is_some_and(|&ended| ended);
+        let finished = |id: &ComponentId| self.finished.get(id.index()).is_some_and(|&ended| ended);
         self.awaited.clear();
         self.awaited.extend(awaited.iter().filter(|id| !finished(id)));
         self.pending = self.awaited.len();
@@ -309,7 +307,7 @@ impl<T: Tap> Engine<T> {
 
     #[cold]
     fn note_finished(&mut self, id: ComponentId) {
-        let index = usize::from(id.0);
+        let index = id.index();
         self.finished.resize(self.finished.len().max(index + 1), false);
         let again = std::mem::replace(&mut self.finished[index], true);
         let these = self.awaited.iter().filter(|&&awaited| awaited == id).count();
@@ -337,7 +335,7 @@ impl<T: Tap> Engine<T> {
             assert!(due == *now, "component {index} asked for a wake-up in the past");
             self.turn = self.turn.max(index);
         }
-        let id = ComponentId(index as u16);
+        let id = ComponentId(index as u32);
         if is_served {
             self.arrive(id);
         } else {
@@ -348,7 +346,7 @@ impl<T: Tap> Engine<T> {
 
     #[inline]
     fn wake(&mut self, due: Time, id: ComponentId) {
-        let index = usize::from(id.0);
+        let index = id.index();
         let Row { node, place, .. } = &mut self.components.rows[index];
         let wanted = node.wake(due, self.out.attributed_to(id).without(place.unneeded));
         assert!(
@@ -412,7 +410,7 @@ impl<T: Tap> Engine<T> {
         let now = self.components.now;
         self.tap.cross(now, wire, packet);
         let (to, port) = wire.to;
-        let Row { node, place, .. } = &mut self.components.rows[usize::from(to.0)];
+        let Row { node, place, .. } = &mut self.components.rows[to.index()];
         let wanted = node.receive(now, packet, port, self.out.attributed_to(to).without(place.unneeded));
         self.note_handled(to, wanted);
     }
@@ -453,7 +451,7 @@ impl<T: Tap> Engine<T> {
     }
 
     fn notify_watcher(&mut self, watcher: ComponentId, signal: &Signal) {
-        let Row { node, place, .. } = &mut self.components.rows[usize::from(watcher.0)];
+        let Row { node, place, .. } = &mut self.components.rows[watcher.index()];
         let out = self.out.attributed_to(watcher).without(place.unneeded);
         let wanted = node.on_signal(self.components.now, signal, out);
         self.note_handled(watcher, wanted);
@@ -463,7 +461,7 @@ impl<T: Tap> Engine<T> {
     #[inline(always)]
     fn note_handled(&mut self, id: ComponentId, wanted: Time) {
         self.components.note_handled(id, wanted);
-        self.tap.handled(self.components.now, id, &self.components.rows[usize::from(id.0)].node);
+        self.tap.handled(self.components.now, id, &self.components.rows[id.index()].node);
     }
 
     /// Handles all events due by `until`, each at its own time, and sets the clock to `until`. For drivers with a real
@@ -504,7 +502,7 @@ impl<T: Tap> Engine<T> {
     /// # Panics
     /// If the component is a link.
     pub fn replace(&mut self, id: ComponentId, replacement: impl FnOnce(Node) -> Node) {
-        let index = usize::from(id.0);
+        let index = id.index();
         let Row { node, .. } = &mut self.components.rows[index];
         assert!(!matches!(node, Node::Link(_)), "links are not replaced");
         let vacancy: Box<dyn Component> = Box::new(Vacancy);
@@ -541,7 +539,7 @@ impl<T: Tap> Engine<T> {
     /// The component at `id`. What a link [shows](Node::show) may be ahead of time, unless the tap
     /// [sees](Tap::sees_component) it; its counters are not.
     pub fn node(&self, id: ComponentId) -> &Node {
-        &self.components.rows[usize::from(id.0)].node
+        &self.components.rows[id.index()].node
     }
 
     /// The observer.

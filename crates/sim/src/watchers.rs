@@ -20,7 +20,7 @@ impl Watchers {
         let ids = watches.iter().map(|&(_, watcher)| watcher).collect();
         let mut first = vec![0; components + 1];
         for (watched, _) in watches {
-            first[usize::from(watched.0) + 1] += 1;
+            first[watched.index() + 1] += 1;
         }
         for index in 1..=components {
             first[index] += first[index - 1];
@@ -30,7 +30,7 @@ impl Watchers {
 
     /// The indices in `ids` of the watchers of a component.
     pub(crate) fn of(&self, watched: ComponentId) -> Range<usize> {
-        let index = usize::from(watched.0);
+        let index = watched.index();
         self.first[index] as usize..self.first[index + 1] as usize
     }
 }

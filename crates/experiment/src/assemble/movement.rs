@@ -61,7 +61,7 @@ fn followers(
     let movers: BTreeMap<HostId, ComponentId> =
         network.moving_hosts().into_keys().zip((0..).map(ComponentId)).collect();
     let mover = |host: HostId| movers.get(&host).copied();
-    let of_link = |link: LinkId| match &links[usize::from(link.0)] {
+    let of_link = |link: LinkId| match &links[link.index()] {
         NetworkLink::Radio(hop) => hop.place.and_then(|(index, _)| mover(moving[index].host)),
         NetworkLink::Wired(_) | NetworkLink::Station(_) => None,
     };
@@ -71,11 +71,11 @@ fn followers(
             followers.extend(mover.map(|mover| (mover, ComponentId(index))));
         };
         match kind {
-            ComponentKind::Source(flow) => follow(mover(flows[usize::from(flow.0)].source())),
-            ComponentKind::Sink(flow) => follow(mover(flows[usize::from(flow.0)].destination())),
+            ComponentKind::Source(flow) => follow(mover(flows[flow.index()].source())),
+            ComponentKind::Sink(flow) => follow(mover(flows[flow.index()].destination())),
             ComponentKind::Agent(place) => follow(of_link(place.link)),
             ComponentKind::Link(link, from) => {
-                if let NetworkLink::Radio(hop) = &links[usize::from(link.0)]
+                if let NetworkLink::Radio(hop) = &links[link.index()]
                     && hop.place.is_some_and(|(index, _)| !moving[index].overlap)
                     && hop.arq(*from, combination.link()) != arq::Config::None
                 {
@@ -100,7 +100,7 @@ fn signals(network: &Network, wiring: &Wiring, combination: &Combination<'_>) ->
         return Vec::new();
     }
     let Network { graph, links, flows, .. } = network;
-    let mobile = |link: LinkId| match &links[usize::from(link.0)] {
+    let mobile = |link: LinkId| match &links[link.index()] {
         NetworkLink::Radio(hop) => Some(graph.ends(link)[hop.mobile]),
         NetworkLink::Wired(_) => network.mobile_host_over(link),
         NetworkLink::Station(_) => None,
@@ -111,8 +111,8 @@ fn signals(network: &Network, wiring: &Wiring, combination: &Combination<'_>) ->
         last_hops.map(|(host, links)| (host, signal(links))).collect();
     for (index, kind) in (0..).zip(&wiring.components) {
         let host = match kind {
-            ComponentKind::Source(flow) => Some(flows[usize::from(flow.0)].source()),
-            ComponentKind::Sink(flow) => Some(flows[usize::from(flow.0)].destination()),
+            ComponentKind::Source(flow) => Some(flows[flow.index()].source()),
+            ComponentKind::Sink(flow) => Some(flows[flow.index()].destination()),
             ComponentKind::Agent(place) => mobile(place.link),
             _ => None,
         };

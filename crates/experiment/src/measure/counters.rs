@@ -181,7 +181,7 @@ impl DropCounters {
 impl Tap for DropTap {
     fn drop(&mut self, _now: Time, _at: ComponentId, packet: &Packet, reason: DropReason) {
         // Packets between agents may belong to no flow.
-        let Some(flow) = self.flows.get_mut(usize::from(packet.flow.0)) else { return };
+        let Some(flow) = self.flows.get_mut(packet.flow.index()) else { return };
         match reason {
             DropReason::QueueFull => flow.queue_full += 1,
             DropReason::ActiveQueue => flow.active_queue += 1,

@@ -22,7 +22,7 @@ pub struct Delays {
     /// Time of arrival in seconds.
     pub time_s: Vec<f64>,
     /// Index of the flow in [`flows`](Delays::flows).
-    pub flow: Vec<u16>,
+    pub flow: Vec<u32>,
     /// Index of the path or the link in [`ways`](Delays::ways).
     pub way: Vec<u32>,
     /// Size as an IP packet.
@@ -127,7 +127,7 @@ pub(crate) struct DelayRecorder {
 impl DelayRecorder {
     pub(crate) fn new(layout: &Layout) -> DelayRecorder {
         let network = layout.network();
-        let name = |node: HostId| network.names[usize::from(node.0)].clone();
+        let name = |node: HostId| network.names[node.index()].clone();
         let mut ways = Vec::new();
         let mut way = |[from, to]: [HostId; 2], is_link| {
             ways.push(Way { from: name(from), to: name(to), is_link });
@@ -151,7 +151,7 @@ impl DelayRecorder {
         let links = layout.link_components().map(|(id, link, from)| {
             let ends = network.graph.ends(link);
             let way = way([ends[from], ends[1 - from]], true);
-            let unloaded = Unloaded::new(&network.links[usize::from(link.0)], from);
+            let unloaded = Unloaded::new(&network.links[link.index()], from);
             (id, Link { way, unloaded, within: VecDeque::new() })
         });
         let links = links.collect();
@@ -204,7 +204,7 @@ impl Tap for DelayRecorder {
                 }
             }
             Body::Tcp(segment) if segment.len > 0 => {
-                for part in data[usize::from(packet.flow.0)].iter_mut() {
+                for part in data[packet.flow.index()].iter_mut() {
                     if part.sender.is(wire.from) {
                         if part.end.is_none_or(|end| segment.seq >= end) {
                             part.sent.insert(segment.seq.0, now);

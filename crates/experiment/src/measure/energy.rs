@@ -36,7 +36,7 @@ impl RadioUse {
         let mut energy = idle.reduce(|one, other| one + other);
         let mut uplink_air_time = Duration::ZERO;
         for ((link, from), air_time) in directions.zip(measured.air_times()) {
-            let NetworkLink::Radio(hop) = &network.links[usize::from(link.0)] else {
+            let NetworkLink::Radio(hop) = &network.links[link.index()] else {
                 unreachable!("a radio is at the end of a wireless link")
             };
             let sends = from == hop.mobile;

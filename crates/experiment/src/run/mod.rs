@@ -263,7 +263,7 @@ impl Setup<'_> {
         let (others, dialogues) = others.split_at(traffic.len());
         let dialogues = dialogues.iter().filter(|flow| matches!(flow.workload, Workload::Application(_)));
         let Recordings { parts: records, agents: series, delays, qlogs } = records;
-        let qlogs = qlogs.into_iter().map(|(id, text)| (network.flows[usize::from(id.0)].name.clone(), text));
+        let qlogs = qlogs.into_iter().map(|(id, text)| (network.flows[id.index()].name.clone(), text));
         let qlogs = qlogs.collect();
         let series = series.into_iter().map(Some).chain(iter::repeat(None));
         let agents = self.layout.agent_names().into_iter().zip(&agents).zip(series);
@@ -275,7 +275,7 @@ impl Setup<'_> {
         let shows = |agent: &AgentRun| agent.series.as_ref().is_some_and(|series| !series.columns.is_empty());
         let agents = agents.filter(|agent| !agent.counters.is_empty() || shows(agent));
         let mut records = records.into_iter().chain(iter::repeat_with(PartRecording::default));
-        let name = |node: HostId| network.names[usize::from(node.0)].clone();
+        let name = |node: HostId| network.names[node.index()].clone();
         let connections = transfers.iter().zip(connections).zip(self.layout.parts());
         let connections = connections.map(|((flow, metrics), parts)| {
             let parts = parts.iter().zip(&mut records);
@@ -593,7 +593,7 @@ impl Setup<'_> {
             CapturedPart {
                 name,
                 description,
-                flow: FlowId(index as u16),
+                flow: FlowId(index as u32),
                 wires,
                 links: links.to_vec(),
                 mss: tcp.announced_mss(),
@@ -602,7 +602,7 @@ impl Setup<'_> {
             }
         };
         let further = parts.iter().skip(1).map(|part| {
-            let [begin, end] = part.nodes.map(|node| &self.layout.network().names[usize::from(node.0)]);
+            let [begin, end] = part.nodes.map(|node| &self.layout.network().names[node.index()]);
             let wires = self.layout.wires_at(|place| part.sender.is(place));
             capture(begin.clone(), format!("Where {begin} sends on to {end}"), wires, part, &part.links)
         });
@@ -625,7 +625,7 @@ impl Setup<'_> {
         path: &Path,
         contents: Option<Contents>,
     ) -> io::Result<RunCapture<BufWriter<File>>> {
-        let index = usize::from(flow.id.0);
+        let index = flow.id.index();
         let tcp = self.layout.settings(index, &self.layout.parts()[index][0]);
         let point = CapturePoint {
             name: String::from("sender"),

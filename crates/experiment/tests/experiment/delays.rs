@@ -45,7 +45,7 @@ fn rows(delays: &Delays) -> Vec<(String, String, f64, f64)> {
         let way = &delays.ways[delays.way[index] as usize];
         [way.from.as_str(), if way.is_link { "-" } else { ">" }, way.to.as_str()].concat()
     };
-    let flow = |index: usize| delays.flows[usize::from(delays.flow[index])].clone();
+    let flow = |index: usize| delays.flows[delays.flow[index] as usize].clone();
     (0..delays.time_s.len())
         .map(|index| (flow(index), way(index), delays.delay_s[index], delays.queueing_s[index]))
         .collect()

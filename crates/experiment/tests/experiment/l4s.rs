@@ -49,7 +49,7 @@ fn packets_wait_in_the_shallow_queue_for_less_than_its_step() {
             |way: u32| delays.ways[way as usize].is_link && delays.ways[way as usize].to == "mobile";
         let rows = (0..delays.time_s.len()).filter(|&row| {
             is_radio(delays.way[row])
-                && delays.flows[usize::from(delays.flow[row])] == flow
+                && delays.flows[delays.flow[row] as usize] == flow
                 && delays.time_s[row] > 10.0
         });
         let waits: Vec<f64> = rows.map(|row| 1e3 * delays.queueing_s[row]).collect();

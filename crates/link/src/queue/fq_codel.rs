@@ -172,8 +172,8 @@ impl FqCodel {
 impl Discipline for FqCodel {
     fn enqueue(&mut self, now: Time, packet: Packet, at_once: bool, out: &mut Out) {
         // A tunnel is one flow.
-        let flow = if let Body::Coded(_) = packet.body { 0 } else { packet.flow.0 };
-        let index = usize::from(flow) % self.params.flows as usize;
+        let flow = if let Body::Coded(_) = packet.body { 0 } else { packet.flow.index() };
+        let index = flow % self.params.flows as usize;
         if index >= self.flows.len() {
             self.flows.resize_with(index + 1, Flow::default);
         }

@@ -115,8 +115,8 @@ fn problem<'a>(scenario: &Scenario, setup: &Setup<'a>) -> Option<Problem<'a>> {
             combination.schemes().find(|scheme| combination.splitter() == Some(scheme.name())),
         ));
     }
-    let [source, destination] = [network.flows[0].source(), network.flows[0].destination()]
-        .map(|host| &network.names[usize::from(host.0)]);
+    let [source, destination] =
+        [network.flows[0].source(), network.flows[0].destination()].map(|host| &network.names[host.index()]);
     let changes = |scheme: &'a dyn Scheme, what: &str, host: &str| {
         let (name, summary) = (scheme.name(), scheme.summary());
         let what = format!(

@@ -58,12 +58,12 @@ use crate::component::Port;
 
 /// The port of the requests of the application's connection number `connection`, at the client and at the server.
 pub const fn requests(connection: u8) -> Port {
-    Port(2 * connection as u16)
+    Port(2 * connection as u32)
 }
 
 /// The port of the responses of the application's connection number `connection`, at the client and at the server.
 pub const fn responses(connection: u8) -> Port {
-    Port(2 * connection as u16 + 1)
+    Port(2 * connection as u32 + 1)
 }
 
 /// The connection to which a port belongs.

@@ -61,7 +61,7 @@ pub(crate) struct PySite {
     arriving_rate_bps: u64,
     #[pyo3(get)]
     delay_ns: u64,
-    hosts: Option<Vec<u16>>,
+    hosts: Option<Vec<u32>>,
     /// Site and scheme are in the names of its streams.
     streams: lasthop_base::Streams,
     scheme: &'static str,

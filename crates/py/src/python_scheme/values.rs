@@ -381,7 +381,7 @@ impl PyPacket {
     /// Packet
     ///     The packet.
     #[staticmethod]
-    fn tcp(src: u16, dst: u16, flow: u16, size: u64, segment: PySegment) -> PyResult<PyPacket> {
+    fn tcp(src: u32, dst: u32, flow: u32, size: u64, segment: PySegment) -> PyResult<PyPacket> {
         Ok(PyPacket(Packet {
             src: HostId(src),
             dst: HostId(dst),
@@ -395,17 +395,17 @@ impl PyPacket {
     }
 
     #[getter]
-    fn src(&self) -> u16 {
+    fn src(&self) -> u32 {
         self.0.src.0
     }
 
     #[getter]
-    fn dst(&self) -> u16 {
+    fn dst(&self) -> u32 {
         self.0.dst.0
     }
 
     #[getter]
-    fn flow(&self) -> u16 {
+    fn flow(&self) -> u32 {
         self.0.flow.0
     }
 
@@ -466,9 +466,9 @@ impl PyPacket {
     #[allow(clippy::too_many_arguments, reason = "they have names in Python")]
     fn replace(
         &self,
-        src: Option<u16>,
-        dst: Option<u16>,
-        flow: Option<u16>,
+        src: Option<u32>,
+        dst: Option<u32>,
+        flow: Option<u32>,
         size: Option<u64>,
         dscp: Option<u8>,
         ecn: Option<u8>,
@@ -501,7 +501,7 @@ impl PyPacket {
 
     fn __hash__(&self) -> u64 {
         let Packet { src, dst, flow, size, .. } = self.0;
-        u64::from(src.0) << 48 | u64::from(dst.0) << 32 | u64::from(flow.0) << 16 | size.0
+        u64::from(src.0) << 48 ^ u64::from(dst.0) << 32 ^ u64::from(flow.0) << 16 ^ size.0
     }
 
     fn __repr__(&self) -> String {
@@ -582,7 +582,7 @@ pub(crate) struct PySignal {
     outcome: Option<&'static str>,
     packet: Option<PyPacket>,
     attempt: Option<u32>,
-    host: Option<u16>,
+    host: Option<u32>,
     station: Option<u16>,
     reach: Option<&'static str>,
 }

@@ -339,7 +339,7 @@ impl Network {
         match &self.flows[index].workload {
             Workload::Transfer { transfer, .. } => transfer.bytes.is_some(),
             Workload::Application(config) => config.activity.ends(),
-            Workload::Joined(first) => self.ends(usize::from(first.0)),
+            Workload::Joined(first) => self.ends(first.index()),
             Workload::Traffic { .. } => false,
         }
     }
@@ -430,7 +430,7 @@ impl Network {
 
     /// The direction of a wireless link that leads away from `from`; `None` for other links.
     fn radio(&self, link: LinkId, from: HostId) -> Option<&Radio> {
-        match &self.links[usize::from(link.0)] {
+        match &self.links[link.index()] {
             NetworkLink::Radio(hop) if self.graph.ends(link)[hop.mobile] == from => Some(&hop.up),
             NetworkLink::Radio(hop) => Some(&hop.down),
             NetworkLink::Wired(_) | NetworkLink::Station(_) => None,
@@ -445,7 +445,7 @@ impl Network {
 
     /// The size above which packets of a flow vanish on one of its links.
     pub(crate) fn black_hole(&self, flow: &Flow) -> Option<Bytes> {
-        let holes = self.steps_of(flow).filter_map(|(link, from)| match &self.links[usize::from(link.0)] {
+        let holes = self.steps_of(flow).filter_map(|(link, from)| match &self.links[link.index()] {
             NetworkLink::Wired(wired) => wired.black_hole,
             NetworkLink::Radio(_) | NetworkLink::Station(_) => self.radio(link, from)?.black_hole,
         });
@@ -456,7 +456,7 @@ impl Network {
     /// as their mean do so once in twenty.
     pub(crate) fn interruptions(&self, flow: &Flow, least: Duration) -> impl Iterator<Item = Duration> {
         self.steps_of(flow).flat_map(move |(link, from)| {
-            let (channel, outages) = match &self.links[usize::from(link.0)] {
+            let (channel, outages) = match &self.links[link.index()] {
                 NetworkLink::Station(station) => (Some(&station.channel), None),
                 _ => self.radio(link, from).map(|radio| (&radio.channel, radio.outage)).unzip(),
             };
@@ -481,7 +481,7 @@ impl Network {
         self.names.iter().for_each(|_| _ = fixed.add_node());
         let moves = |node: &HostId| self.moving.iter().any(|moving| moving.host == *node);
         for (index, _) in self.links.iter().enumerate() {
-            let ends = self.graph.ends(LinkId(index as u16));
+            let ends = self.graph.ends(LinkId(index as u32));
             if !ends.iter().any(moves) {
                 fixed.connect(ends[0], ends[1]);
             }
@@ -493,7 +493,7 @@ impl Network {
     pub fn delay(&self, path: &[HostId]) -> Duration {
         let delays = path.windows(2).filter_map(|step| {
             let link = self.graph.link(step[0], step[1])?;
-            match &self.links[usize::from(link.0)] {
+            match &self.links[link.index()] {
                 NetworkLink::Wired(wired) => Some(wired.delay.nominal()),
                 NetworkLink::Radio(hop) if self.graph.ends(link)[hop.mobile] == step[0] => {
                     Some(hop.up.delay.nominal())
@@ -526,7 +526,7 @@ impl Network {
     pub fn slowest(&self, path: &[HostId]) -> BitRate {
         let rates = path.windows(2).map(|step| {
             let link = self.graph.link(step[0], step[1]).expect("a path follows links");
-            let kind = &self.links[usize::from(link.0)];
+            let kind = &self.links[link.index()];
             let up = match kind {
                 NetworkLink::Radio(hop) => self.graph.ends(link)[hop.mobile] == step[0],
                 NetworkLink::Wired(_) | NetworkLink::Station(_) => false,
@@ -542,7 +542,7 @@ impl Network {
         for nodes in self.flows.iter().flat_map(|flow| flow.path.all()) {
             for step in [[nodes[0], nodes[1]], [nodes[nodes.len() - 1], nodes[nodes.len() - 2]]] {
                 let link = self.graph.link(step[0], step[1]).expect("a path follows links");
-                if let NetworkLink::Radio(hop) = &self.links[usize::from(link.0)]
+                if let NetworkLink::Radio(hop) = &self.links[link.index()]
                     && self.graph.ends(link)[hop.mobile] == step[0]
                 {
                     found.entry(step[0]).or_default().insert(link);
@@ -554,7 +554,7 @@ impl Network {
 
     /// The channels of wireless links, towards the mobile host.
     pub fn channels(&self, links: &BTreeSet<LinkId>, streams: Streams) -> Vec<Box<dyn Channel>> {
-        let channels = links.iter().filter_map(|link| match &self.links[usize::from(link.0)] {
+        let channels = links.iter().filter_map(|link| match &self.links[link.index()] {
             NetworkLink::Radio(hop) => Some(hop.channel(1 - hop.mobile, self, streams)),
             NetworkLink::Wired(_) | NetworkLink::Station(_) => None,
         });
@@ -586,7 +586,7 @@ impl Network {
     pub fn wireless_steps(&self, flow: &Flow) -> usize {
         let is_wireless = |step: &&[HostId]| {
             let link = self.graph.link(step[0], step[1]);
-            link.is_some_and(|link| !matches!(self.links[usize::from(link.0)], NetworkLink::Wired(_)))
+            link.is_some_and(|link| !matches!(self.links[link.index()], NetworkLink::Wired(_)))
         };
         flow.path.all().map(|nodes| nodes.windows(2).filter(is_wireless).count()).max().unwrap_or(0)
     }

@@ -79,7 +79,7 @@ fn crossings(graph: &Graph, proxies: &[Option<usize>], nodes: &[HostId]) -> Vec<
     // Packets forwarded within a BSS bypass the agent.
     let steps = nodes.windows(2).enumerate().filter(|(index, _)| !within(*index));
     let crossings = steps.filter_map(|(index, step)| {
-        let at = graph.ends(links[index])[proxies[usize::from(links[index].0)]?];
+        let at = graph.ends(links[index])[proxies[links[index].index()]?];
         Some((links[index], if at == step[0] { Port::WIRED } else { Port::RADIO }))
     });
     crossings.collect()
@@ -105,7 +105,7 @@ pub struct Ahead {
 
 impl Network {
     fn node(&self, name: &str) -> Option<HostId> {
-        self.names.iter().position(|other| other == name).map(|index| HostId(index as u16))
+        self.names.iter().position(|other| other == name).map(|index| HostId(index as u32))
     }
 
     /// The end of each link at which a scheme with this node is installed: at a base station, its end of the wireless links;
@@ -131,11 +131,6 @@ impl Network {
         }
     }
 
-    /// The number of links at whose end a scheme with this node is installed.
-    pub(super) fn places(&self, node: &str) -> usize {
-        self.node(node).map_or(0, |node| self.placement(node).into_iter().flatten().count())
-    }
-
     fn is_base_station(&self, node: HostId) -> bool {
         let mut links = (0..).map(LinkId).zip(&self.links);
         links.any(|(link, kind)| base_station_end(kind).is_some_and(|end| self.graph.ends(link)[end] == node))
@@ -152,7 +147,7 @@ impl Network {
         let nodes = nodes[nodes.iter().position(|other| *other == node)?..].to_vec();
         let mut steps = nodes.windows(2).map(|step| (self.link_between(step[0], step[1]), step[0]));
         let goes_to_mobile_host = steps.clone().any(|(link, from)| {
-            let end = base_station_end(&self.links[usize::from(link.0)]);
+            let end = base_station_end(&self.links[link.index()]);
             end.is_some_and(|end| self.graph.ends(link)[end] == from)
         });
         let link = steps.next().filter(|_| goes_to_mobile_host)?.0;
@@ -195,18 +190,16 @@ impl Network {
     /// to a mobile host there.
     pub fn crossings(&self, proxies: &[Option<usize>], nodes: &[HostId]) -> Vec<Crossing> {
         let mut crossings = crossings(&self.graph, proxies, nodes);
-        crossings.retain(|&(link, from)| {
-            match (&self.links[usize::from(link.0)], proxies[usize::from(link.0)]) {
-                (NetworkLink::Wired(_), Some(end)) => {
-                    let router = self.graph.ends(link)[end];
-                    let way = match from {
-                        Port::WIRED => self.way(nodes, router),
-                        _ => self.way(&reversed(nodes), router),
-                    };
-                    way.is_some_and(|way| way.link == link)
-                }
-                _ => true,
+        crossings.retain(|&(link, from)| match (&self.links[link.index()], proxies[link.index()]) {
+            (NetworkLink::Wired(_), Some(end)) => {
+                let router = self.graph.ends(link)[end];
+                let way = match from {
+                    Port::WIRED => self.way(nodes, router),
+                    _ => self.way(&reversed(nodes), router),
+                };
+                way.is_some_and(|way| way.link == link)
             }
+            _ => true,
         });
         crossings
     }
@@ -222,7 +215,7 @@ impl Network {
 
     fn is_whole(&self, proxies: &[Option<usize>], flow: &Flow) -> bool {
         let is_wireless = |step: &[HostId]| {
-            !matches!(self.links[usize::from(self.link_between(step[0], step[1]).0)], NetworkLink::Wired(_))
+            !matches!(self.links[self.link_between(step[0], step[1]).index()], NetworkLink::Wired(_))
         };
         flow.is_tcp()
             && self.crossings(proxies, &flow.path.nodes).is_empty()
@@ -247,7 +240,7 @@ impl Network {
         };
         let ends = self.placement(node);
         let crosses = |nodes: &Vec<HostId>| {
-            nodes.windows(2).any(|step| ends[usize::from(self.link_between(step[0], step[1]).0)].is_some())
+            nodes.windows(2).any(|step| ends[self.link_between(step[0], step[1]).index()].is_some())
         };
         let mut connections = self.flows.iter().filter(|flow| flow.is_connection());
         if !connections.clone().any(|flow| flow.path.all().any(crosses)) {

@@ -238,7 +238,7 @@ impl Network {
         let before_agents = |way: &[HostId]| -> Vec<usize> {
             let steps = way.windows(2).enumerate().filter_map(|(index, step)| {
                 let link = self.graph.link(step[0], step[1])?;
-                let agent = self.graph.ends(link)[places[usize::from(link.0)]?];
+                let agent = self.graph.ends(link)[places[link.index()]?];
                 let goes_up = usize::from(agent != step[0]);
                 sidecar.directions()[goes_up].then_some(index + goes_up)
             });
@@ -252,7 +252,7 @@ impl Network {
         }
         let reorders = |step: &[HostId]| {
             let Some(link) = self.graph.link(step[0], step[1]) else { return false };
-            match &self.links[usize::from(link.0)] {
+            match &self.links[link.index()] {
                 NetworkLink::Wired(wired) => !wired.delay.keeps_order(),
                 _ => self.radio(link, step[0]).is_some_and(|radio| !radio.delay.keeps_order()),
             }
@@ -291,7 +291,7 @@ impl Network {
         let (fixed, mut paths) = (self.fixed(), ShortestPaths::default());
         let is_wired = |step: &[HostId]| {
             let link = self.graph.link(step[0], step[1]).expect("a path follows links");
-            matches!(self.links[usize::from(link.0)], NetworkLink::Wired(_))
+            matches!(self.links[link.index()], NetworkLink::Wired(_))
         };
         self.moving.iter().all(|moving| {
             let stations = &moving.stations;
@@ -307,7 +307,7 @@ impl Network {
     fn has_moving_connections_with_other_radios(&self) -> bool {
         let is_other = |step: &[HostId]| {
             let link = self.graph.link(step[0], step[1]).expect("a path follows links");
-            match &self.links[usize::from(link.0)] {
+            match &self.links[link.index()] {
                 NetworkLink::Radio(hop) => hop.place.is_none(),
                 NetworkLink::Station(_) => true,
                 NetworkLink::Wired(_) => false,
@@ -322,7 +322,7 @@ impl Network {
     /// Whether a connection crosses two consecutive wireless links, where the base station of one is the
     /// mobile host of the other.
     fn has_chained_radios(&self) -> bool {
-        let mobile = |link: LinkId| match &self.links[usize::from(link.0)] {
+        let mobile = |link: LinkId| match &self.links[link.index()] {
             NetworkLink::Wired(_) => None,
             NetworkLink::Radio(hop) => Some(self.graph.ends(link)[hop.mobile]),
             NetworkLink::Station(_) => Some(self.graph.ends(link)[1]),

@@ -10,9 +10,9 @@ impl Network {
     /// Rate and delay over time of one direction of a link: to the base station (`up`) or from it; of a wired link, to
     /// its first end or from it. `None` for the links of a cell. Slots of both directions change together.
     pub fn timing(&self, link: LinkId, up: bool, streams: Streams) -> Option<Timing> {
-        match &self.links[usize::from(link.0)] {
+        match &self.links[link.index()] {
             NetworkLink::Wired(wired) => {
-                let [first, second] = self.graph.ends(link).map(|end| &self.names[usize::from(end.0)]);
+                let [first, second] = self.graph.ends(link).map(|end| &self.names[end.index()]);
                 let [from, to] = if up { [second, first] } else { [first, second] };
                 let slots = streams.stream(&["slots:", first, "-", second].concat());
                 let named = |name: &str| streams.stream(&[name, ":", from, "-", to].concat());

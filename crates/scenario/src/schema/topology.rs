@@ -47,8 +47,8 @@ pub struct Path {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Dumbbell {
-    /// Number of pairs, 1 to 1000.
-    pub pairs: u16,
+    /// Number of pairs, 1 to 100000.
+    pub pairs: u32,
     /// Which hosts are mobile: `"first"`, the sources; `"last"`, the destinations; `"both"` or `"none"`.
     #[serde(default)]
     pub wireless: Wireless,

@@ -80,10 +80,10 @@ impl Place {
         feeds: &[(ComponentId, ComponentId)],
         tap: &impl Tap,
     ) {
-        let index = |id: ComponentId| usize::from(id.0);
+        let index = |id: ComponentId| id.index();
         for (index, row) in rows.iter_mut().enumerate() {
             row.place.is_served = matches!(&row.node, Node::Link(link) if link.is_line())
-                && !tap.sees_component(ComponentId(index as u16));
+                && !tap.sees_component(ComponentId(index as u32));
         }
         for &(_, watcher) in watches {
             rows[index(watcher)].place.is_served = false;
@@ -132,7 +132,7 @@ impl Components {
     /// If it is a line that another one feeds.
     #[inline(always)]
     pub(super) fn begins_line(&self, id: ComponentId) -> bool {
-        let place = &self.rows[usize::from(id.0)].place;
+        let place = &self.rows[id.index()].place;
         if place.is_served {
             assert!(place.feeder.is_none(), "{id:?} gets packets from another component than its feeder");
         }
@@ -147,7 +147,7 @@ impl Components {
         let mut feeder = None;
         loop {
             self.handled += 1;
-            let index = usize::from(id.0);
+            let index = id.index();
             let next = self.next_line(id, self.rows[index].place.onward, packet);
             let (fate, arrivals) = self.rows[index].node.link_mut().pass(self.now, at, packet);
             let (arrival, end) = match fate {
@@ -175,7 +175,7 @@ impl Components {
     #[cold]
     fn hold_back(&mut self, feeder: Option<ComponentId>, at: Time, packet: &Packet) -> bool {
         let Some(feeder) = feeder else { return false };
-        let index = usize::from(feeder.0);
+        let index = feeder.index();
         if self.rows[index].node.link_mut().arrivals().push(at, End::Refused, packet) {
             self.wakeups.advance(index, at);
         }
@@ -195,17 +195,17 @@ impl Components {
 
     /// Like [`next_line`](Components::next_line), for a line with a router behind it.
     fn behind(&self, router: ComponentId, feeder: ComponentId, packet: &Packet) -> Option<ComponentId> {
-        let Node::Router(routes) = &self.rows[usize::from(router.0)].node else {
+        let Node::Router(routes) = &self.rows[router.index()].node else {
             unreachable!("the component is a router")
         };
         let (next, _) = self.wire(router, routes.port(packet)).to;
-        (self.rows[usize::from(next.0)].place.feeder == Some(feeder)).then_some(next)
+        (self.rows[next.index()].place.feeder == Some(feeder)).then_some(next)
     }
 }
 
 impl<T: Tap> Engine<T> {
     pub(super) fn refuse(&mut self, line: ComponentId, packet: Packet) {
-        self.components.rows[usize::from(line.0)].node.link_mut().count_refused();
+        self.components.rows[line.index()].node.link_mut().count_refused();
         self.out.attributed_to(line).drop(packet, DropReason::QueueFull);
     }
 
@@ -226,11 +226,11 @@ impl<T: Tap> Engine<T> {
     #[inline(always)]
     fn deliver_first(&mut self, line: ComponentId) -> Option<Time> {
         let Components { rows, wires, wakeups, now, handled } = &mut self.components;
-        let (index, now) = (usize::from(line.0), *now);
+        let (index, now) = (line.index(), *now);
         let wire =
             *wires.get(rows[index].first_wire as usize).filter(|wire| wire.from == (line, Port::ONLY))?;
         let (to, port) = wire.to;
-        let [from, Row { node, place, .. }] = rows.get_disjoint_mut([index, usize::from(to.0)]).ok()?;
+        let [from, Row { node, place, .. }] = rows.get_disjoint_mut([index, to.index()]).ok()?;
         let arrivals = from.node.link_mut().arrivals();
         let Arrival { end, packet, .. } = arrivals.first();
         if *end != End::Intact || place.is_served {
@@ -238,7 +238,7 @@ impl<T: Tap> Engine<T> {
         }
         self.tap.cross(now, wire, packet);
         let wanted = node.receive(now, packet, port, self.out.attributed_to(to).without(place.unneeded));
-        wakeups.advance(usize::from(to.0), wanted);
+        wakeups.advance(to.index(), wanted);
         *handled += 1;
         self.tap.handled(now, to, node);
         arrivals.remove_first();
@@ -251,12 +251,12 @@ impl<T: Tap> Engine<T> {
     #[inline(never)]
     fn remove_first(&mut self, line: ComponentId) -> Time {
         let Components { rows, wakeups, .. } = &mut self.components;
-        let Row { node, place, .. } = &mut rows[usize::from(line.0)];
+        let Row { node, place, .. } = &mut rows[line.index()];
         let (onward, arrivals) = (place.onward, node.link_mut().arrivals());
         let Arrival { end, packet, .. } = *arrivals.first();
         arrivals.remove_first();
         let next = arrivals.next();
-        wakeups.set(usize::from(line.0), next);
+        wakeups.set(line.index(), next);
         match end {
             End::Intact => {
                 let wire = *self.components.wire(line, Port::ONLY);

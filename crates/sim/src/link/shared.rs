@@ -95,10 +95,9 @@ impl SharedRadio {
             let arq = config.arq.build(backoff).expect("links that share a radio have an ARQ");
             let (pace, recovery) = (Fixed { delay: config.delay }, WithArq::new(&config, air, arq));
             let link =
-                QueuedLink::new(queue.into_discipline(), pace, recovery).leaving_by(Port(1 + index as u16));
+                QueuedLink::new(queue.into_discipline(), pace, recovery).leaving_by(Port(1 + index as u32));
             mobiles.push(Mobile { link, limit, order: VecDeque::new() });
-            for HostId(host) in hosts {
-                let host = usize::from(host);
+            for host in hosts.into_iter().map(HostId::index) {
                 places.resize(places.len().max(host + 1), None);
                 assert!(places[host].is_none(), "host {host} is reached through two links");
                 places[host] = Some(index);
@@ -175,7 +174,7 @@ impl Component for SharedRadio {
     fn receive(&mut self, now: Time, packet: &Packet, _port: Port, out: &mut Out) {
         // Processes events due at this instant first, whether or not the radio was woken before.
         self.advance(now, out);
-        let place = self.places.get(usize::from(packet.dst.0)).copied().flatten();
+        let place = self.places.get(packet.dst.index()).copied().flatten();
         let index = place.expect("the destination is reached through a mobile host");
         if self.dispatcher.has_one_queue() {
             if !self.admits(index, packet.size) {

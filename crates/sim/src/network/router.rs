@@ -12,7 +12,7 @@ use lasthop_proto::{Component, FlowId, HostId, Out, Packet, Port};
 #[derive(Clone, Debug, Default)]
 pub struct Router {
     /// The lowest flow with a route.
-    first: u16,
+    first: u32,
     /// The outgoing ports of the flows from `first` on.
     ports: Arc<[FlowPorts]>,
 }
@@ -40,7 +40,7 @@ pub(super) struct Route {
 }
 
 /// A port without a wire; sending to it is a routing bug.
-const NOWHERE: Port = Port(u16::MAX);
+const NOWHERE: Port = Port(u32::MAX);
 
 impl Router {
     /// A router with these routes.
@@ -48,9 +48,9 @@ impl Router {
         let flows = || routes.iter().map(|route| route.flow.0);
         let (Some(first), Some(last)) = (flows().min(), flows().max()) else { return Router::default() };
         let none = FlowPorts { dst: HostId(0), forward: NOWHERE, reverse: NOWHERE };
-        let mut ports = vec![none; usize::from(last - first) + 1];
+        let mut ports = vec![none; (last - first) as usize + 1];
         for Route { flow, dst, forward, port } in routes {
-            let entry = &mut ports[usize::from(flow.0 - first)];
+            let entry = &mut ports[(flow.0 - first) as usize];
             entry.dst = dst;
             *(if forward { &mut entry.forward } else { &mut entry.reverse }) = port;
         }
@@ -60,7 +60,7 @@ impl Router {
     /// The port by which a packet leaves.
     #[inline]
     pub(crate) fn port(&self, packet: &Packet) -> Port {
-        let entry = &self.ports[usize::from(packet.flow.0 - self.first)];
+        let entry = &self.ports[(packet.flow.0 - self.first) as usize];
         if packet.dst == entry.dst { entry.forward } else { entry.reverse }
     }
 }

@@ -176,7 +176,7 @@ impl Wiring {
             builder.add(ComponentKind::Mover(host));
         }
         for (index, flow) in flows.iter().enumerate() {
-            builder.add_flow(FlowId(index as u16), flow);
+            builder.add_flow(FlowId(index as u32), flow);
         }
         builder.connect_peers();
         builder.connect(flows)
@@ -189,9 +189,9 @@ impl Wiring {
     /// If no flow crosses it.
     pub fn link(&self, graph: &Graph, link: LinkId, from: usize) -> ComponentId {
         let component = match (graph.station(link), graph.sharer(link)) {
-            (Some((bss, _)), _) => self.bsses[usize::from(bss.0)],
-            (None, Some((radio, _))) if from == 0 => self.shared[usize::from(radio.0)],
-            (None, _) => self.links[usize::from(link.0)][from],
+            (Some((bss, _)), _) => self.bsses[bss.index()],
+            (None, Some((radio, _))) if from == 0 => self.shared[radio.index()],
+            (None, _) => self.links[link.index()][from],
         };
         component.expect("a flow crosses the link")
     }
@@ -217,14 +217,14 @@ fn agents_key(graph: &Graph, link: LinkId, end: usize) -> (LinkId, usize) {
 
 impl WiringBuilder<'_> {
     fn add(&mut self, kind: ComponentKind) -> ComponentId {
-        let id = u16::try_from(self.wiring.components.len()).expect("at most 65,535 components");
+        let id = u32::try_from(self.wiring.components.len()).expect("fewer than 2^32 components");
         self.wiring.components.push(kind);
         ComponentId(id)
     }
 
     fn add_flow(&mut self, flow: FlowId, path: &FlowPath) {
         let joined = path.joins.map(|Join { flow, port }| {
-            let FlowEnds { source, sink } = self.wiring.flows[usize::from(flow.0)];
+            let FlowEnds { source, sink } = self.wiring.flows[flow.index()];
             let ends = if port.0 % 2 == 1 { [sink, source] } else { [source, sink] };
             ends.map(|(component, _)| (component, port))
         });
@@ -267,7 +267,7 @@ impl WiringBuilder<'_> {
                 if agents.len() < stations.len() {
                     continue;
                 }
-                let addresses: Vec<_> = (next..next + agents.len()).map(|id| HostId(id as u16)).collect();
+                let addresses: Vec<_> = (next..next + agents.len()).map(|id| HostId(id as u32)).collect();
                 next += agents.len();
                 for (from, to) in pairs(stations.len()) {
                     let path = paths.between(&moving.fixed, stations[from], stations[to]);
@@ -288,18 +288,17 @@ impl WiringBuilder<'_> {
             self.add_agents(link, from);
             let shared = self.graph.sharer(link).filter(|_| from == 0);
             match self.graph.station(link) {
-                Some((BssId(bss), _)) if self.wiring.bsses[usize::from(bss)].is_none() => {
-                    self.wiring.bsses[usize::from(bss)] = Some(self.add(ComponentKind::Bss(BssId(bss))));
+                Some((bss, _)) if self.wiring.bsses[bss.index()].is_none() => {
+                    self.wiring.bsses[bss.index()] = Some(self.add(ComponentKind::Bss(bss)));
                 }
-                None if let Some((SharedId(radio), _)) = shared => {
-                    let index = usize::from(radio);
-                    let id = self.wiring.shared[index];
-                    let id = id.unwrap_or_else(|| self.add(ComponentKind::Shared(SharedId(radio))));
-                    self.wiring.shared[index] = Some(id);
+                None if let Some((radio, _)) = shared => {
+                    let id = self.wiring.shared[radio.index()];
+                    let id = id.unwrap_or_else(|| self.add(ComponentKind::Shared(radio)));
+                    self.wiring.shared[radio.index()] = Some(id);
                 }
-                None if self.wiring.links[usize::from(link.0)][from].is_none() => {
+                None if self.wiring.links[link.index()][from].is_none() => {
                     let direction = self.add(ComponentKind::Link(link, from));
-                    self.wiring.links[usize::from(link.0)][from] = Some(direction);
+                    self.wiring.links[link.index()][from] = Some(direction);
                 }
                 _ => {}
             }
@@ -308,7 +307,7 @@ impl WiringBuilder<'_> {
     }
 
     fn add_agents(&mut self, link: LinkId, end: usize) {
-        let number = self.agents[usize::from(link.0)][end];
+        let number = self.agents[link.index()][end];
         let (link, end) = agents_key(self.graph, link, end);
         if number > 0 && !self.wiring.agents.contains_key(&(link, end)) {
             let places = (0..number).map(|index| AgentPlace { link, end, index });
@@ -425,7 +424,7 @@ impl WiringBuilder<'_> {
             }
         }
         for (node, RouterBuilder { id, hops, entrances, .. }) in routers {
-            self.wiring.components[usize::from(id.0)] = WiringBuilder::router(node, &hops, flows);
+            self.wiring.components[id.index()] = WiringBuilder::router(node, &hops, flows);
             let leaving = (0..).map(|port| (id, Port(port))).zip(entrances);
             self.wiring.wires.extend(leaving);
         }
@@ -438,7 +437,7 @@ impl WiringBuilder<'_> {
         for &(hop, port) in hops {
             match hop.packets {
                 Packets::OfFlow(flow, forward) => {
-                    let dst = *flows[usize::from(flow.0)].nodes.last().expect("a path has nodes");
+                    let dst = *flows[flow.index()].nodes.last().expect("a path has nodes");
                     let route = Route { flow, dst, forward, port };
                     routes.push(MovingRoute { route, while_at: hop.while_at });
                 }
@@ -457,8 +456,7 @@ impl WiringBuilder<'_> {
             let only = outlets.entry(hop.entrance).or_insert(Some(hop.outlet));
             *only = only.filter(|&outlet| outlet == hop.outlet);
         }
-        let is_link =
-            |id: ComponentId| matches!(self.wiring.components[usize::from(id.0)], ComponentKind::Link(..));
+        let is_link = |id: ComponentId| matches!(self.wiring.components[id.index()], ComponentKind::Link(..));
         let feeds = outlets.iter().filter_map(|(entrance, only)| Some(((*only)?.0, entrance.0)));
         self.wiring.feeds = feeds.filter(|&(from, to)| is_link(from) && is_link(to)).collect();
     }
@@ -495,18 +493,17 @@ impl WiringBuilder<'_> {
             let (port, _) = self.ports(link, end);
             return (Some(port), vec![port]);
         }
-        let direction = |link: LinkId, from: usize| {
-            self.wiring.links[usize::from(link.0)][from].map(|id| (id, Port::ONLY))
-        };
+        let direction =
+            |link: LinkId, from: usize| self.wiring.links[link.index()][from].map(|id| (id, Port::ONLY));
         match self.graph.sharer(link) {
             None => (direction(link, end), direction(link, 1 - end).into_iter().collect()),
-            Some((SharedId(radio), mobile)) => {
-                let shared = self.wiring.shared[usize::from(radio)];
+            Some((radio, mobile)) => {
+                let shared = self.wiring.shared[radio.index()];
                 if end == 1 {
                     let arriving = shared.map(|id| (id, Port(1 + mobile)));
                     return (direction(link, 1), arriving.into_iter().collect());
                 }
-                let uplinks = self.graph.shared(SharedId(radio)).iter();
+                let uplinks = self.graph.shared(radio).iter();
                 let arriving = uplinks.filter_map(|&link| direction(link, 1));
                 (shared.map(|id| (id, Port::WIRED)), arriving.collect())
             }
@@ -534,7 +531,7 @@ impl RouterBuilder {
     fn add(&mut self, hop: &Hop) {
         let port = *self.ports.entry(hop.entrance).or_insert_with(|| {
             self.entrances.push(hop.entrance);
-            Port((self.entrances.len() - 1) as u16)
+            Port((self.entrances.len() - 1) as u32)
         });
         self.hops.push((*hop, port));
     }

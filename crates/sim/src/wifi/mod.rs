@@ -215,8 +215,7 @@ impl WifiBss {
             let doze = radio.power_save.map(|save| Doze::new(save, &mut streams.beacon, &mut first_beacon));
             let (bits, stats) = (streams.bits, StationWays::default());
             peers.push(Peer { channel, noise, fading, survival, bits, above_mac, rates, doze, roam, stats });
-            for HostId(host) in hosts {
-                let host = usize::from(host);
+            for host in hosts.into_iter().map(HostId::index) {
                 places.resize(places.len().max(host + 1), AP);
                 assert!(places[host] == AP, "host {host} has two stations");
                 places[host] = index + 1;
@@ -306,7 +305,7 @@ impl WifiBss {
 
     /// Index of the station that leads to `host`; [`AP`] if the host is not in the BSS.
     fn place_of(&self, host: HostId) -> usize {
-        self.places.get(usize::from(host.0)).copied().unwrap_or(AP)
+        self.places.get(host.index()).copied().unwrap_or(AP)
     }
 
     /// The agreement between the access point and the station at place `to`, or between the station at `from` and the
@@ -384,7 +383,7 @@ impl WifiBss {
 
     /// Where packets leave the BSS that station `station` has sent (`up`) or got.
     fn outlet(station: usize, up: bool) -> Port {
-        if up { Port::WIRED } else { Port(1 + station as u16) }
+        if up { Port::WIRED } else { Port(1 + station as u32) }
     }
 
     /// Forwards packets that the receiver has released, unless they are dropped above the MAC.
@@ -425,7 +424,7 @@ impl Component for WifiBss {
     fn receive(&mut self, now: Time, packet: &Packet, port: Port, out: &mut Out) {
         // Processes events due at this instant first, whether or not the BSS was woken before.
         self.advance(now, out);
-        let from = usize::from(port.0);
+        let from = port.index();
         let to = if from == AP { self.place_of(packet.dst) } else { AP };
         assert!(from != to, "{:?} is not in the BSS", packet.dst);
         self.enqueue(from, to, packet, now, out);

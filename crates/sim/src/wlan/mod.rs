@@ -136,8 +136,7 @@ impl Bss {
             let down = Direction { bits: streams.bits_down, above: streams.above_down, dropped: down };
             let up = Direction { bits: streams.bits_up, above: streams.above_up, dropped: up };
             peers.push(StationState { channel, down, up, stats: StationStats::default() });
-            for HostId(host) in hosts {
-                let host = usize::from(host);
+            for host in hosts.into_iter().map(HostId::index) {
                 places.resize(places.len().max(host + 1), AP);
                 assert!(places[host] == AP, "host {host} has two stations");
                 places[host] = index + 1;
@@ -179,7 +178,7 @@ impl Bss {
 
     /// Index of the station that leads to `host`; [`AP`] if the host is not in the BSS.
     fn place_of(&self, host: HostId) -> usize {
-        self.places.get(usize::from(host.0)).copied().unwrap_or(AP)
+        self.places.get(host.index()).copied().unwrap_or(AP)
     }
 
     fn direction_stats(&mut self, from: usize, to: usize) -> &mut DirectionStats {
@@ -203,7 +202,7 @@ impl Bss {
         };
         // Drawn even if nothing can be dropped, so that the n-th packet uses the same random number under
         // every scheme.
-        let outlet = if sender == AP { Port(to as u16) } else { Port::WIRED };
+        let outlet = if sender == AP { Port(to as u32) } else { Port::WIRED };
         if way.above.bernoulli(way.dropped) {
             stats.corrupted += 1;
             return out.corrupt(outlet, packet);
@@ -242,7 +241,7 @@ impl Component for Bss {
     fn receive(&mut self, now: Time, packet: &Packet, port: Port, out: &mut Out) {
         // Processes events due at this instant first, whether or not the BSS was woken before.
         self.advance(now, out);
-        let from = usize::from(port.0);
+        let from = port.index();
         let to = match from {
             AP => self.place_of(packet.dst),
             _ => AP,

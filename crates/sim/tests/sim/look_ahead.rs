@@ -130,7 +130,7 @@ impl World {
             }
             let is_tcp = flow == 0 || random.bernoulli(0.6);
             let connection =
-                Connection { src: nodes[0], dst: nodes[nodes.len() - 1], flow: FlowId(flow as u16) };
+                Connection { src: nodes[0], dst: nodes[nodes.len() - 1], flow: FlowId(flow as u32) };
             let rate = BitRate::from_bps(one_of(random, &[500_000, 2_000_000])).unwrap();
             let pattern = match random.bernoulli(0.5) {
                 true => Pattern::Constant { rate },
@@ -153,7 +153,7 @@ impl World {
         let stream = |name: &str| self.streams.stream(&format!("{name}:{index}"));
         match kind {
             ComponentKind::Source(flow) => {
-                let Flow { connection, start, transfer, pattern } = self.flows[usize::from(flow.0)];
+                let Flow { connection, start, transfer, pattern } = self.flows[flow.index()];
                 match transfer {
                     Some(bytes) => {
                         let transfer = Transfer { bytes: Some(bytes), start };
@@ -172,13 +172,13 @@ impl World {
                 }
             }
             ComponentKind::Sink(flow) => {
-                let Flow { connection, transfer, .. } = self.flows[usize::from(flow.0)];
+                let Flow { connection, transfer, .. } = self.flows[flow.index()];
                 match transfer {
                     Some(_) => Receiver::new(connection, &settings).into(),
                     None => Sink::new().into(),
                 }
             }
-            ComponentKind::Link(link, from) => match self.links[usize::from(link.0)][*from].clone() {
+            ComponentKind::Link(link, from) => match self.links[link.index()][*from].clone() {
                 Hop::Wired { rate, delay, limit } => Link::wired(rate, delay, limit).into(),
                 Hop::Managed { rate, delay } => {
                     let codel = Management::Codel(codel::Params::default());
@@ -216,7 +216,7 @@ impl World {
         // In half of the worlds, some components and wires inside the network are seen, too.
         let random = &mut self.streams.stream("seen");
         let share = if random.bernoulli(0.5) { 0.0 } else { 0.2 };
-        let components = (0..self.wiring.components.len()).map(|index| ComponentId(index as u16));
+        let components = (0..self.wiring.components.len()).map(|index| ComponentId(index as u32));
         let components = components.filter(|_| random.bernoulli(share)).collect();
         let wires = (0..self.wiring.wires.len()).map(|index| WireId(index as u32));
         let random = &mut self.streams.stream("seen wires");
@@ -289,7 +289,7 @@ impl Tap for Log {
 
 /// Everything that a run can be asked for.
 fn state(engine: &Engine<Log>, components: usize) -> String {
-    let nodes = (0..components).map(|id| match engine.node(ComponentId(id as u16)) {
+    let nodes = (0..components).map(|id| match engine.node(ComponentId(id as u32)) {
         Node::Sender(sender) => format!("{:?}", sender.stats()),
         Node::Receiver(receiver) => format!("{:?}", receiver.stats()),
         Node::Link(link) => format!("{:?}", link.stats()),

@@ -44,8 +44,8 @@ fn number(random: &mut Stream) -> usize {
     random.below(4).saturating_sub(1) as usize
 }
 
-fn random_path(graph: &Graph, nodes: u16, random: &mut Stream) -> Vec<HostId> {
-    let mut path = vec![HostId(random.below(u64::from(nodes)) as u16)];
+fn random_path(graph: &Graph, nodes: u32, random: &mut Stream) -> Vec<HostId> {
+    let mut path = vec![HostId(random.below(u64::from(nodes)) as u32)];
     for _ in 0..=random.below(5) {
         let last = path[path.len() - 1];
         let next = |&node: &HostId| !path.contains(&node) && graph.link(last, node).is_some();
@@ -59,7 +59,7 @@ fn random_path(graph: &Graph, nodes: u16, random: &mut Stream) -> Vec<HostId> {
 }
 
 /// The port by which a BSS sends packets for each host: to a station, or out of the BSS.
-type Ways = BTreeMap<(BssId, HostId), Option<u16>>;
+type Ways = BTreeMap<(BssId, HostId), Option<u32>>;
 
 /// Whether each BSS on `path`, in either direction, routes a host's packets as it does for the paths added
 /// before. If so, the path is added to `ways`.
@@ -93,7 +93,7 @@ fn agree(graph: &Graph, ways: &mut Ways, path: &FlowPath) -> bool {
 impl Case {
     fn random(run: u64) -> Case {
         let mut random = Streams::new(1, run).stream("networks");
-        let nodes = 2 + random.below(8) as u16;
+        let nodes = 2 + random.below(8) as u32;
         let density = 0.2 + 0.6 * random.uniform();
         let mut graph = Graph::new();
         let hosts: Vec<HostId> = (0..nodes).map(|_| graph.add_node()).collect();
@@ -104,7 +104,7 @@ impl Case {
             for &b in &hosts[index + 1..] {
                 if random.bernoulli(density) {
                     let ends = if random.bernoulli(0.5) { [a, b] } else { [b, a] };
-                    match aps[usize::from(ends[0].0)] {
+                    match aps[ends[0].index()] {
                         Some(agents_of_ap) => {
                             graph.join(ends[0], ends[1]);
                             agents.push([agents_of_ap, number(&mut random)]);
@@ -130,10 +130,10 @@ impl Case {
         // Up to five flows join some of them, which may have much higher numbers. Those at odd ports go back.
         for first in 0..flows.len() {
             let mut nodes = flows[first].nodes.clone();
-            let joining = if random.bernoulli(0.3) { 1 + (random.uniform() * 5.0) as u16 } else { 0 };
+            let joining = if random.bernoulli(0.3) { 1 + (random.uniform() * 5.0) as u32 } else { 0 };
             for port in (1..=joining).map(Port) {
                 nodes.reverse();
-                let joins = Some(Join { flow: FlowId(first as u16), port });
+                let joins = Some(Join { flow: FlowId(first as u32), port });
                 let flow = FlowPath { nodes: nodes.clone(), others: Vec::new(), one_way: false, joins };
                 if agree(&graph, &mut ways, &flow) {
                     flows.push(flow);
@@ -177,7 +177,7 @@ impl Case {
         let stations: Vec<HostId> = hosts.iter().copied().filter(|_| random.bernoulli(0.5)).collect();
         stations.iter().for_each(|&station| _ = graph.connect(station, mobile));
         let links =
-            (0..graph.nodes()).map(|node| graph.neighbours(HostId(node as u16)).len()).sum::<usize>() / 2;
+            (0..graph.nodes()).map(|node| graph.neighbours(HostId(node as u32)).len()).sum::<usize>() / 2;
         while agents.len() < links {
             agents.push([(); 2].map(|()| number(&mut random)));
         }
@@ -207,7 +207,7 @@ impl Case {
         let connected = if run % 3 == 2 { vec![0] } else { Vec::new() };
         for &station in stations.iter().filter(|_| !connected.is_empty()) {
             let link = graph.link(station, mobile).expect("it is linked");
-            let at_station = &mut agents[usize::from(link.0)][0];
+            let at_station = &mut agents[link.index()][0];
             *at_station = (*at_station).max(1);
         }
         let moving = MovingHosts { stations: stations_of, is_joint, connected, fixed };
@@ -226,7 +226,7 @@ impl Case {
             (src, dst) = (dst, src);
         }
         let body = Body::Tcp(Segment::default());
-        let (flow_id, dscp) = (FlowId(flow as u16), Dscp::DEFAULT);
+        let (flow_id, dscp) = (FlowId(flow as u32), Dscp::DEFAULT);
         let packet = Packet {
             src,
             dst,
@@ -245,9 +245,9 @@ impl Case {
         let (mut links, mut agents) = (Vec::new(), Vec::new());
         for _ in 0..100 {
             let (id, port) = self.wires[&at];
-            let out = match &self.wiring.components[usize::from(id.0)] {
+            let out = match &self.wiring.components[id.index()] {
                 ComponentKind::Source(end) | ComponentKind::Sink(end) => {
-                    let joins = self.flows[usize::from(packet.flow.0)].joins;
+                    let joins = self.flows[packet.flow.index()].joins;
                     assert_eq!(*end, joins.map_or(packet.flow, |join| join.flow));
                     return Walk { links, agents, end: (id, port) };
                 }
@@ -264,7 +264,7 @@ impl Case {
                 }
                 ComponentKind::Bss(bss) => {
                     let out = self.through(*bss, packet, port);
-                    let link = |port: Port| self.graph.bss(*bss)[usize::from(port.0) - 1];
+                    let link = |port: Port| self.graph.bss(*bss)[port.index() - 1];
                     links.extend((port != Port::WIRED).then(|| (link(port), 1)));
                     links.extend((out != Port::WIRED).then(|| (link(out), 0)));
                     out
@@ -275,7 +275,7 @@ impl Case {
                     let reaches = |link: &LinkId| self.wiring.reached_over(*link, 0).contains(&packet.dst);
                     let mobile = shared.iter().position(reaches).expect("a mobile host reaches it");
                     links.push((shared[mobile], 0));
-                    Port(1 + mobile as u16)
+                    Port(1 + mobile as u32)
                 }
                 ComponentKind::Mover(_) => panic!("no wire leads to what moves a host"),
                 ComponentKind::MovingRouter(_, router) => {
@@ -356,7 +356,7 @@ impl Case {
 
     /// The agents at an end of a link, the nearest to the node first.
     fn places(&self, link: LinkId, end: usize) -> Vec<AgentPlace> {
-        let number = self.agents[usize::from(link.0)][end];
+        let number = self.agents[link.index()][end];
         let link = if end == 0 { self.graph.medium(link) } else { link };
         (0..number).map(|index| AgentPlace { link, end, index }).collect()
     }
@@ -396,7 +396,7 @@ impl Case {
 
     fn agent(&self, place: AgentPlace) -> ComponentId {
         let is_it = |kind: &ComponentKind| matches!(kind, ComponentKind::Agent(at) if *at == place);
-        ComponentId(self.wiring.components.iter().position(is_it).expect("it has one") as u16)
+        ComponentId(self.wiring.components.iter().position(is_it).expect("it has one") as u32)
     }
 }
 
@@ -438,7 +438,7 @@ fn packets_of_a_moving_host_follow_it() {
         let is_router = |kind: &&ComponentKind| matches!(kind, ComponentKind::MovingRouter(..));
         routers += case.wiring.components.iter().filter(is_router).count();
         for station in 0..stations.len().max(1) {
-            let host = HostId(case.graph.nodes() as u16 - 1);
+            let host = HostId(case.graph.nodes() as u32 - 1);
             case.attached = Some(Signal::Attached { host, station: station as u16 });
             for (index, flow) in case.flows.iter().enumerate() {
                 let ends = case.wiring.flows[index];
@@ -465,7 +465,7 @@ fn packets_between_base_stations_follow_the_fixed_network() {
     let mut walks = 0;
     for run in 0..2_000 {
         let (case, stations) = Case::moving(run);
-        let host = HostId(case.graph.nodes() as u16 - 1);
+        let host = HostId(case.graph.nodes() as u32 - 1);
         for addresses in case.wiring.addresses.values() {
             assert_eq!(addresses.len(), stations.len());
             let mut paths = ShortestPaths::default();
@@ -505,14 +505,14 @@ fn a_joining_flow_shares_the_endpoints() {
         let case = Case::random(run);
         for (ends, flow) in case.wiring.flows.iter().zip(&case.flows) {
             let Some(Join { flow, port }) = flow.joins else { continue };
-            let first = case.wiring.flows[usize::from(flow.0)];
+            let first = case.wiring.flows[flow.index()];
             let [source, sink] = match port.0 % 2 == 1 {
                 true => [first.sink.0, first.source.0],
                 false => [first.source.0, first.sink.0],
             };
             assert_eq!((ends.source, ends.sink), ((source, port), (sink, port)));
             assert_eq!([first.source.1, first.sink.1], [Port(0), Port(0)]);
-            joining[usize::from(port.0 % 2)] += 1;
+            joining[port.index() % 2] += 1;
         }
     }
     assert!(joining.iter().all(|&number| number > 200), "{joining:?}");
@@ -549,7 +549,7 @@ fn an_agent_watches_the_link_it_sends_over() {
     let mut of_cells = 0;
     for run in 0..2_000 {
         let case = Case::random(run);
-        let part = |id: ComponentId| &case.wiring.components[usize::from(id.0)];
+        let part = |id: ComponentId| &case.wiring.components[id.index()];
         for &(watched, watcher) in &case.wiring.watches {
             let ComponentKind::Agent(of) = part(watcher) else { panic!("an agent watches") };
             let (link, end) = match part(watched) {
@@ -562,7 +562,7 @@ fn an_agent_watches_the_link_it_sends_over() {
         for (index, part) in case.wiring.components.iter().enumerate() {
             let ComponentKind::Agent(place) = part else { continue };
             if case.graph.station(place.link).is_some() {
-                let watches = case.wiring.watches.iter().filter(|watch| usize::from(watch.1.0) == index);
+                let watches = case.wiring.watches.iter().filter(|watch| watch.1.index() == index);
                 assert_eq!(watches.count(), 1 - place.end, "run {run}");
                 of_cells += 1;
             }

@@ -123,7 +123,7 @@ fn hostile_segments_never_stop_a_proxy(withholds: bool) {
             let segment = relayed.packet.header.segment;
             let end = segment.seq + segment.seq_len();
             opened += u64::from(segment.flags & (Flags::SYN | Flags::ACK) == Flags::SYN | Flags::ACK);
-            expected.insert((usize::from(relayed.to.0), relayed.tag), (end, segment.ack));
+            expected.insert((relayed.to.index(), relayed.tag), (end, segment.ack));
             sent += 1;
         }
         assert!(proxy.next_wakeup() > now);

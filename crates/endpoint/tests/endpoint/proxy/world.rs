@@ -233,7 +233,7 @@ impl World {
             }
         }
         while let Some(relayed) = self.proxy.poll() {
-            let side = usize::from(relayed.to.0);
+            let side = relayed.to.index();
             assert!(relayed.packet.to_bytes().is_ok());
             if relayed.packet.remote.ip() == absent(1).ip() {
                 continue;
@@ -284,7 +284,7 @@ impl World {
             match to {
                 Place::Proxy(from) => {
                     if !self.proxy.receive(self.now, from, 0, &Incoming::from(&packet)) {
-                        let side = 1 - usize::from(from.0);
+                        let side = 1 - from.index();
                         self.put(side, Place::Host(side), packet);
                     }
                 }

@@ -16,7 +16,7 @@ use super::Layout;
 impl Layout {
     /// The connection of a flow, as its ends know it.
     pub(super) fn connection(&self, id: FlowId) -> tcp::Connection {
-        let flow = &self.network.flows[usize::from(id.0)];
+        let flow = &self.network.flows[id.index()];
         tcp::Connection { src: flow.source(), dst: flow.destination(), flow: id }
     }
 
@@ -28,21 +28,21 @@ impl Layout {
         simulated: impl Fn(FlowId) -> bool,
     ) -> Proxy {
         let crossed = self.split_at.get(&link).map_or(&[][..], Vec::as_slice);
-        let mut proxy = match (&self.network.links[usize::from(link.0)], crossed.first()) {
+        let mut proxy = match (&self.network.links[link.index()], crossed.first()) {
             (NetworkLink::Radio(hop), Some((flow, _))) if let Some((moving, _)) = hop.place => {
-                let split = self.splits[usize::from(flow.0)].as_ref();
+                let split = self.splits[flow.index()].as_ref();
                 let transfer = split.map(|split| split.transfer).unwrap_or_default();
                 Proxy::roaming(transfer, self.movement.between[moving].clone())
             }
             _ => Proxy::new(),
         };
         for &(flow, from) in crossed.iter().filter(|(flow, _)| simulated(*flow)) {
-            let Some(split) = &self.splits[usize::from(flow.0)] else { continue };
+            let Some(split) = &self.splits[flow.index()] else { continue };
             let reactions = match from == Port::WIRED {
                 true => (combination.reactions(), ReceiverReactions::default()),
                 false => (Reactions::default(), combination.receiver_reactions()),
             };
-            let index = usize::from(flow.0);
+            let index = flow.index();
             let (whole, is_awaited) = (&self.network.flows[index].tcp, self.awaits_relays(index));
             proxy.join(self.connection(flow), (whole, split), from, is_awaited, reactions);
         }
@@ -56,7 +56,7 @@ impl Layout {
         combination: &Combination<'_>,
         plain: bool,
     ) -> (&tcp::Settings, Reactions) {
-        let index = usize::from(id.0);
+        let index = id.index();
         let part = &self.parts[index][0];
         let knows = !plain && (self.splits[index].is_none() || part.wireless);
         (self.settings(index, part), if knows { combination.reactions() } else { Reactions::default() })
@@ -64,8 +64,8 @@ impl Layout {
 
     /// TCP settings at the destination of a flow.
     fn receiver_settings(&self, id: FlowId) -> &tcp::Settings {
-        let part = self.parts[usize::from(id.0)].last().expect("a connection has a part");
-        self.settings(usize::from(id.0), part)
+        let part = self.parts[id.index()].last().expect("a connection has a part");
+        self.settings(id.index(), part)
     }
 
     /// The reactions at the destination of a flow; none if `plain`.
@@ -75,7 +75,7 @@ impl Layout {
         combination: &Combination<'_>,
         plain: bool,
     ) -> ReceiverReactions {
-        let index = usize::from(id.0);
+        let index = id.index();
         let is_wireless = self.parts[index].last().is_some_and(|part| part.wireless);
         let knows = !plain && (self.splits[index].is_none() || is_wireless);
         if knows { combination.receiver_reactions() } else { ReceiverReactions::default() }
@@ -83,7 +83,7 @@ impl Layout {
 
     /// The component at which a flow begins.
     pub(super) fn source(&self, id: FlowId, combination: &Combination<'_>, streams: Streams) -> Node {
-        let flow = &self.network.flows[usize::from(id.0)];
+        let flow = &self.network.flows[id.index()];
         let connection = self.connection(id);
         match &flow.workload {
             Workload::Transfer { plain, .. } => {
@@ -107,7 +107,7 @@ impl Layout {
 
     /// The component at which a flow ends.
     pub(super) fn sink(&self, id: FlowId, combination: &Combination<'_>) -> Node {
-        let flow = &self.network.flows[usize::from(id.0)];
+        let flow = &self.network.flows[id.index()];
         match &flow.workload {
             Workload::Transfer { plain, .. } => {
                 let receiver = tcp::Receiver::new(self.connection(id), self.receiver_settings(id));
@@ -135,7 +135,7 @@ impl Layout {
         at_client: bool,
         combination: &Combination<'_>,
     ) -> ConnectionEnd<'_> {
-        let requests = FlowId(first.0 + 2 * u16::from(number));
+        let requests = FlowId(first.0 + 2 * u32::from(number));
         let responses = FlowId(requests.0 + 1);
         let (sends, receives) = if at_client { (requests, responses) } else { (responses, requests) };
         let (sending, reactions) = self.sender_parameters(sends, combination, false);

@@ -17,7 +17,7 @@ impl Layout {
     pub(super) fn wired(&self, wired: &Wired, link: LinkId, from: usize, streams: Streams) -> Link {
         let (rate, delay) = (wired.rate.nominal(), wired.delay.nominal());
         let ends = self.network.graph.ends(link);
-        let [here, there] = [from, 1 - from].map(|end| &self.network.names[usize::from(ends[end].0)]);
+        let [here, there] = [from, 1 - from].map(|end| &self.network.names[ends[end].index()]);
         let random = || streams.stream(&["queue:", here, "-", there].concat());
         let queue =
             LinkQueue::new(&wired.queue, |size| rate.time_for(size), random).in_black_hole(wired.black_hole);
@@ -38,7 +38,7 @@ impl Layout {
     ) -> SharedRadio {
         let Network { graph, links, dispatch, .. } = &self.network;
         let links = graph.shared(id).iter().map(|link| {
-            let NetworkLink::Radio(hop) = &links[usize::from(link.0)] else {
+            let NetworkLink::Radio(hop) = &links[link.index()] else {
                 unreachable!("a wireless link shares a radio")
             };
             let hosts = self.wiring.reached_over(*link, 0).iter().copied().collect();

@@ -117,9 +117,7 @@ impl Layout {
         let is_joint = combination.splitter().is_some() && combination.split_node().is_none();
         // Where agents are connected, all base stations of moving hosts have the same.
         let of_moving_host = (0..).map(LinkId).zip(&network.links).find_map(|(link, kind)| match kind {
-            NetworkLink::Radio(hop) if hop.place.is_some() => {
-                Some(&chains[usize::from(link.0)][1 - hop.mobile])
-            }
+            NetworkLink::Radio(hop) if hop.place.is_some() => Some(&chains[link.index()][1 - hop.mobile]),
             _ => None,
         });
         let index = |number: &usize| {
@@ -144,7 +142,7 @@ impl Layout {
         for (index, flow) in network.flows.iter().enumerate().filter(|(_, flow)| flow.is_tcp()) {
             // The proxy of a moving host is that of its first base station.
             for (link, from) in crossings(&flow.path.nodes) {
-                split_at.entry(network.graph.medium(link)).or_default().push((FlowId(index as u16), from));
+                split_at.entry(network.graph.medium(link)).or_default().push((FlowId(index as u32), from));
             }
         }
         Layout { network, wiring, chains, agents, split_at, movement, parts, splits }
@@ -166,7 +164,7 @@ impl Layout {
 
     /// The directions of wireless links, in the order in which runs count them: each with the end that sends.
     pub fn radio_directions(&self) -> impl Iterator<Item = (LinkId, usize)> {
-        let mobile_end = |link: LinkId| match &self.network.links[usize::from(link.0)] {
+        let mobile_end = |link: LinkId| match &self.network.links[link.index()] {
             NetworkLink::Radio(hop) => Some(hop.mobile),
             NetworkLink::Wired(_) | NetworkLink::Station(_) => None,
         };
@@ -259,7 +257,7 @@ impl Layout {
 
     /// The agents, as runs start with them but for their random streams.
     pub fn agent_components(&self, combination: &Combination<'_>) -> impl Iterator<Item = Node> {
-        let kinds = self.agents().map(|agent| &self.wiring.components[usize::from(agent.id.0)]);
+        let kinds = self.agents().map(|agent| &self.wiring.components[agent.id.index()]);
         kinds.map(|kind| self.component(kind, combination, Streams::new(0, 0)))
     }
 
@@ -275,7 +273,7 @@ impl Layout {
             let end = base_station_end(kind)?;
             let agents = |end| self.wiring.agents(&self.network.graph, link, end);
             let slot = Slot::Agent(LinkEnd::BaseStation, at_base_station);
-            let chain = &self.chains[usize::from(link.0)][end];
+            let chain = &self.chains[link.index()][end];
             let entrance = agents(end).get(chain.iter().position(|other| *other == slot)?)?;
             Some([entrance.id, agents(1 - end).get(at_mobile_host)?.id])
         })
@@ -283,21 +281,21 @@ impl Layout {
 
     /// The end at which an agent is, and its number among the agents of the schemes there; `None` for a proxy.
     fn agent_number(&self, place: &AgentPlace) -> Option<(LinkEnd, usize)> {
-        match self.chains[usize::from(place.link.0)][place.end][place.index] {
+        match self.chains[place.link.index()][place.end][place.index] {
             Slot::Proxy => None,
             Slot::Agent(end, number) => Some((end, number)),
         }
     }
 
     fn node_name(&self, place: &AgentPlace) -> &str {
-        &self.network.names[usize::from(self.network.graph.ends(place.link)[place.end].0)]
+        &self.network.names[self.network.graph.ends(place.link)[place.end].index()]
     }
 
     /// The name of a link at one of its ends, or of the access point of its BSS, or of its base station if that
     /// shares a radio.
     fn link_name(&self, link: LinkId, end: LinkEnd) -> String {
         let Network { graph, names, .. } = &self.network;
-        let [a, b] = graph.ends(link).map(|end| &names[usize::from(end.0)]);
+        let [a, b] = graph.ends(link).map(|end| &names[end.index()]);
         let is_shared = graph.sharer(link).is_some() && end == LinkEnd::BaseStation;
         if is_shared || graph.station(link).is_some() { a.clone() } else { format!("{a}-{b}") }
     }
@@ -312,14 +310,12 @@ impl Layout {
         let mut stations: Vec<(&str, [Vec<PortRef>; 2])> = Vec::new();
         for (link, end) in ends {
             let chain = self.wiring.agents(graph, link, end);
-            let is_at_mobile_host = matches!(
-                self.chains[usize::from(link.0)][end].first(),
-                Some(Slot::Agent(LinkEnd::MobileHost, _))
-            );
+            let is_at_mobile_host =
+                matches!(self.chains[link.index()][end].first(), Some(Slot::Agent(LinkEnd::MobileHost, _)));
             let (Some(first), Some(last), false) = (chain.first(), chain.last(), is_at_mobile_host) else {
                 continue;
             };
-            let name = names[usize::from(graph.ends(link)[end].0)].as_str();
+            let name = names[graph.ends(link)[end].index()].as_str();
             let ports = [first.port(Port::WIRED), last.port(Port::RADIO)];
             match stations.iter_mut().find(|(other, _)| *other == name) {
                 // A path through an access point crosses its agents twice.
@@ -357,7 +353,7 @@ impl Layout {
 
     /// The ports at which a flow begins and ends.
     pub fn ends(&self, flow: FlowId) -> FlowEnds {
-        self.wiring.flows[usize::from(flow.0)]
+        self.wiring.flows[flow.index()]
     }
 
     /// The directions of links, as `FROM-TO`, and the cells and shared radios, by their access points and base stations.
@@ -366,7 +362,7 @@ impl Layout {
         let components = (0..).map(ComponentId).zip(&self.wiring.components);
         let named = components.filter_map(|(id, kind)| match kind {
             ComponentKind::Link(link, from) => {
-                let ends = graph.ends(*link).map(|end| names[usize::from(end.0)].as_str());
+                let ends = graph.ends(*link).map(|end| names[end.index()].as_str());
                 Some((id, [ends[*from], "-", ends[1 - from]].concat()))
             }
             ComponentKind::Bss(bss) => {
@@ -520,7 +516,7 @@ impl Layout {
         match kind {
             ComponentKind::Source(flow) => self.source(*flow, combination, streams),
             ComponentKind::Sink(flow) => self.sink(*flow, combination),
-            ComponentKind::Link(link, from) => match &self.network.links[usize::from(link.0)] {
+            ComponentKind::Link(link, from) => match &self.network.links[link.index()] {
                 NetworkLink::Wired(wired) => self.wired(wired, *link, *from, streams).into(),
                 NetworkLink::Radio(hop) => {
                     links::direction(hop, *from, combination.link(), &self.network, streams).into()
@@ -554,14 +550,14 @@ impl Layout {
     fn bss(&self, id: BssId, streams: Streams) -> Node {
         let links = self.network.graph.bss(id);
         let stations = links.iter().map(|link| {
-            let NetworkLink::Station(station) = &self.network.links[usize::from(link.0)] else {
+            let NetworkLink::Station(station) = &self.network.links[link.index()] else {
                 unreachable!("a link of a BSS leads to a station")
             };
             (&**station, self.wiring.reached_over(*link, 0).iter().copied().collect())
         });
         // Named after the access point, so that adding a BSS does not change other streams. The access point
         // may be a station of another BSS, with a separate stream.
-        let ap = &self.network.names[usize::from(self.network.graph.ends(links[0])[0].0)];
+        let ap = &self.network.names[self.network.graph.ends(links[0])[0].index()];
         match &self.network.bss {
             BssKind::Dcf(config) => {
                 let station = |(station, hosts): (&StationConfig, Vec<HostId>)| Station {
@@ -589,31 +585,30 @@ impl Layout {
 
     /// The place of an agent at one end of the link called `link`.
     fn site<'a>(&'a self, place: &AgentPlace, end: LinkEnd, link: &'a str, streams: Streams) -> Site<'a> {
-        let (rate, delay, arriving_rate, place_of_station) =
-            match &self.network.links[usize::from(place.link.0)] {
-                NetworkLink::Radio(hop) => {
-                    let (sent, arriving) = match end {
-                        LinkEnd::BaseStation => (&hop.down, &hop.up),
-                        LinkEnd::MobileHost => (&hop.up, &hop.down),
-                    };
-                    (sent.nominal_rate(), sent.delay.nominal(), arriving.nominal_rate(), hop.place)
-                }
-                NetworkLink::Station(_) => {
-                    let rate = self.network.bss.data_rate();
-                    (rate, Duration::ZERO, rate, None)
-                }
-                NetworkLink::Wired(_) => {
-                    let Ahead { rate, delay, arriving_rate } = self.network.ahead(place.link, place.end);
-                    (rate, delay, arriving_rate, None)
-                }
-            };
+        let (rate, delay, arriving_rate, place_of_station) = match &self.network.links[place.link.index()] {
+            NetworkLink::Radio(hop) => {
+                let (sent, arriving) = match end {
+                    LinkEnd::BaseStation => (&hop.down, &hop.up),
+                    LinkEnd::MobileHost => (&hop.up, &hop.down),
+                };
+                (sent.nominal_rate(), sent.delay.nominal(), arriving.nominal_rate(), hop.place)
+            }
+            NetworkLink::Station(_) => {
+                let rate = self.network.bss.data_rate();
+                (rate, Duration::ZERO, rate, None)
+            }
+            NetworkLink::Wired(_) => {
+                let Ahead { rate, delay, arriving_rate } = self.network.ahead(place.link, place.end);
+                (rate, delay, arriving_rate, None)
+            }
+        };
         let station = place_of_station.map(|(_, station)| station);
         let node = self.node_name(place);
         let hosts = (end == LinkEnd::MobileHost).then(|| self.wiring.reached_over(place.link, 1 - place.end));
         let moving = place_of_station.map(|(moving, _)| self.network.moving[moving].host);
         let addresses = moving.and_then(|host| self.wiring.addresses.get(&(host, place.index)));
         let peers = addresses.filter(|_| end == LinkEnd::BaseStation).map_or(&[][..], Vec::as_slice);
-        let is_router = matches!(self.network.links[usize::from(place.link.0)], NetworkLink::Wired(_));
+        let is_router = matches!(self.network.links[place.link.index()], NetworkLink::Wired(_));
         Site { end, is_router, node, station, link, rate, delay, arriving_rate, hosts, peers, streams }
     }
 }

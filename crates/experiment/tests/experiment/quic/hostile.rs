@@ -104,7 +104,7 @@ fn dialogue(random: &mut Stream) -> u64 {
                     && let Some(packet) = under_way.pop()
                 {
                     handled += 1;
-                    let end = usize::from(packet.dst.0);
+                    let end = packet.dst.index();
                     let mut bytes = Vec::new();
                     contents.take(packet.handle, &mut |datagram| bytes.extend_from_slice(datagram));
                     if random.bernoulli(0.2) {

@@ -24,7 +24,7 @@ use std::cmp::Reverse;
 use std::collections::VecDeque;
 
 use lasthop_base::{Bytes, Duration, Invalid, Stream, Time};
-use lasthop_proto::{Body, DropReason, Dscp, HostId, Out, Packet};
+use lasthop_proto::{FlowId, Body, DropReason, Dscp, HostId, Out, Packet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -192,11 +192,11 @@ struct Backlogs(Vec<u64>);
 
 impl Backlogs {
     fn of(&self, host: HostId) -> u64 {
-        self.0.get(usize::from(host.0)).copied().unwrap_or(0)
+        self.0.get(host.index()).copied().unwrap_or(0)
     }
 
     fn add(&mut self, host: HostId) {
-        let place = usize::from(host.0);
+        let place = host.index();
         if place >= self.0.len() {
             self.0.resize(place + 1, 0);
         }
@@ -204,7 +204,7 @@ impl Backlogs {
     }
 
     fn remove(&mut self, host: HostId) {
-        self.0[usize::from(host.0)] -= 1;
+        self.0[host.index()] -= 1;
     }
 }
 
@@ -435,8 +435,12 @@ impl Discipline for Cake {
         if tin.packets == 0 {
             tin.next = tin.next.max(now);
         }
-        // A tunnel is one flow.
-        let index = if let Body::Coded(_) = packet.body { 0 } else { usize::from(packet.flow.0) };
+        // A tunnel is one flow, and so is what the agents of a scheme say to each other.
+        let index = match packet.body {
+            Body::Coded(_) => 0,
+            _ if packet.flow == FlowId::NONE => 1,
+            _ => 2 + packet.flow.index(),
+        };
         if index >= tin.flows.len() {
             tin.flows.resize_with(index + 1, Flow::default);
         }

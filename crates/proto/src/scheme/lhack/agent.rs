@@ -19,14 +19,14 @@ pub(super) struct Agent {
 impl Agent {
     pub(super) fn new(scheme: &Lhack) -> Agent {
         let mut codes = [None; 2];
-        codes[usize::from(Port::WIRED.0)] = scheme.last_hop.then_some(LAST_HOP);
-        codes[usize::from(Port::RADIO.0)] = scheme.first_hop.then_some(FIRST_HOP);
+        codes[Port::WIRED.index()] = scheme.last_hop.then_some(LAST_HOP);
+        codes[Port::RADIO.index()] = scheme.first_hop.then_some(FIRST_HOP);
         Agent { size: scheme.size, codes, answers: [0; 2] }
     }
 
     /// The acknowledgement of a data segment that arrived through `port`.
     fn answer(&self, packet: &Packet, port: Port) -> Option<Packet> {
-        Notice::about(packet, self.codes[usize::from(port.0)]?, self.size)
+        Notice::about(packet, self.codes[port.index()]?, self.size)
     }
 }
 
@@ -37,7 +37,7 @@ impl Component for Agent {
         out.send(port.across(), *packet);
         if let Some(answer) = self.answer(packet, port) {
             out.send(port, answer);
-            self.answers[usize::from(port.0)] += 1;
+            self.answers[port.index()] += 1;
         }
     }
 

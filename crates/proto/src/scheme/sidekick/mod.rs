@@ -296,12 +296,8 @@ fn number_of(packet: &Packet) -> Option<u32> {
     }
 }
 
-/// The mobile host in the number of a quACK.
-fn host_of(number: u32) -> HostId {
-    HostId(agent_of(number))
-}
-
-/// The upper half of the number of a quACK, which is the name of the agent if the source reads it.
+/// The upper half of the number of a quACK, which is the name of the agent if the source reads it. Otherwise it has the
+/// lower half of the number of its mobile host.
 fn agent_of(number: u32) -> u16 {
     (number >> 16) as u16
 }
@@ -372,11 +368,11 @@ impl Agent {
         let Connection { src, dst, flow } = reporter.connection;
         let is_for_source = self.scheme.reader == QuackReader::Source;
         let mobile = if self.end == LinkEnd::MobileHost { dst } else { src };
-        let name = if is_for_source { self.name } else { mobile.0 };
+        let name = if is_for_source { self.name } else { mobile.0 as u16 };
         let number = u32::from(name) << 16 | (self.quacks_sent & 0xffff) as u32;
         self.quacks_sent += 1;
         let Reporter { sums: PowerSums { count, sums }, last, .. } = *reporter;
-        out.signal(Signal::Quack(Quack { number, last, sums, count, flow }));
+        out.signal(Signal::Quack(Quack { number, mobile, last, sums, count, flow }));
         let packet = Packet {
             src: dst,
             dst: src,
@@ -392,13 +388,15 @@ impl Agent {
 
     /// A quACK has arrived.
     fn on_quack(&mut self, now: Time, number: u32, packet: &Packet, out: &mut Out) {
-        let Some(place) = self.under_way.iter().position(|quack| quack.number == number) else { return };
+        let is_it =
+            |quack: &Quack| quack.number == number && [packet.src, packet.dst].contains(&quack.mobile);
+        let Some(place) = self.under_way.iter().position(is_it) else { return };
         let quack = self.under_way[place];
         // Earlier ones of the same host are lost or out of date.
         let mut index = 0;
         self.under_way.retain(|other| {
             index += 1;
-            index > place + 1 || host_of(other.number) != host_of(number)
+            index > place + 1 || other.mobile != quack.mobile
         });
         let connection = Connection { src: packet.dst, dst: packet.src, flow: quack.flow };
         let (code, limits) = (self.code, self.limits());
@@ -469,7 +467,7 @@ impl Component for Agent {
             self.deadline = Time::NEVER;
         }
         let Signal::Quack(quack) = signal else { return };
-        if self.hosts.as_ref().is_none_or(|hosts| hosts.contains(&host_of(quack.number))) {
+        if self.hosts.as_ref().is_none_or(|hosts| hosts.contains(&quack.mobile)) {
             self.under_way.push_back(*quack);
             if self.under_way.len() > UNDER_WAY {
                 self.under_way.pop_front();

@@ -1,6 +1,5 @@
 //! Resource limits: scenarios beyond them would run for days or exhaust memory.
 
-use std::collections::BTreeSet;
 use std::mem;
 
 use lasthop_base::{BitRate, Bytes, Duration, Time};
@@ -12,7 +11,7 @@ use lasthop_proto::traffic::{Config, Pattern};
 use lasthop_proto::{arq, quic, tcp};
 
 use super::Resolver;
-use crate::network::{BssKind, Flow, LastHop, Network, NetworkLink, StationConfig, Workload};
+use crate::network::{BssKind, Flow, LastHop, NetworkLink, StationConfig, Workload};
 use crate::schema::{Radio, Traffic, Wired};
 
 /// About three years.
@@ -52,14 +51,11 @@ const MAX_PACKET: Bytes = Bytes(65_535);
 /// The largest packet of an MSDU of 2304 B (IEEE 802.11-2020, table 9-25), of which LLC takes 8.
 const MAX_MSDU_PACKET: Bytes = Bytes(2_296);
 
-/// Components of an engine; one id is reserved.
-const MAX_COMPONENTS: usize = 65_535;
+/// Links. So many, each with components at both ends, take gigabytes of memory, and few of the 2³² numbers of components.
+const MAX_LINKS: usize = 1 << 20;
 
-/// Links; each may have two nodes of its own.
-const MAX_LINKS: usize = 32_768;
-
-/// Flows.
-const MAX_FLOWS: usize = 65_535;
+/// Flows; likewise.
+const MAX_FLOWS: usize = 1 << 18;
 
 /// Links on the paths of all flows together: a few hundred megabytes of memory.
 const MAX_STEPS: usize = 1 << 22;
@@ -68,7 +64,7 @@ const MAX_STEPS: usize = 1 << 22;
 const MAX_STATION_PAIRS: usize = 1 << 20;
 
 impl Resolver<'_> {
-    /// Checks the numbers of links and flows, whose ids have 16 bits, as have those of nodes.
+    /// Checks the numbers of links and flows.
     pub(super) fn check_size(&mut self, links: usize) {
         let scenario = self.scenario;
         let connections = scenario.connection.len().max(scenario.topology.pairs().len());
@@ -94,8 +90,8 @@ impl Resolver<'_> {
         self.steps <= MAX_STEPS
     }
 
-    /// Checks the number of components that the flows need.
-    pub(super) fn check_components(&mut self) {
+    /// Checks the number of paths between base stations.
+    pub(super) fn check_station_pairs(&mut self) {
         let needs_pairs = self
             .combinations
             .iter()
@@ -106,68 +102,7 @@ impl Resolver<'_> {
                 "found {pairs} pairs of base stations between which a scheme brings packets or connections, expected at \
                  most {MAX_STATION_PAIRS}; leave some out"
             );
-            return self.fault(&["mobility"], problem);
-        }
-        let Network { graph, links, flows, .. } = &self.network;
-        // A link has two directions and possibly an agent; each of its ends may need a router. Mobile hosts may have a
-        // meter of their signal, and a mover.
-        if 7 * links.len() + 2 * flows.len() <= MAX_COMPONENTS {
-            return;
-        }
-        let exchange = self.combinations.iter().any(|(_, combination)| combination.exchanges_packets());
-        let (mut directions, mut agents) = (BTreeSet::new(), BTreeSet::new());
-        let mut visits = vec![0; graph.nodes()];
-        for flow in flows {
-            for step in flow.path.all().flat_map(|nodes| nodes.windows(2)) {
-                let link = graph.link(step[0], step[1]).expect("a path follows links");
-                let (medium, forth) = (graph.medium(link), graph.ends(link)[0] == step[0]);
-                // A shared radio has uplinks of their own.
-                let is_shared = graph.sharer(link).is_some();
-                if !matches!(links[usize::from(link.0)], NetworkLink::Wired(_)) {
-                    agents.insert(if is_shared { link } else { medium });
-                }
-                let in_bss = graph.station(link).is_some();
-                let direction = |away: bool| (if is_shared && !away { link } else { medium }, away || in_bss);
-                directions.insert(direction(forth));
-                if exchange || !flow.path.one_way {
-                    directions.insert(direction(!forth));
-                }
-            }
-            for node in flow.path.all().flatten() {
-                visits[usize::from(node.0)] += 1;
-            }
-        }
-        let at_each = self.combinations.iter().map(|(_, combination)| {
-            let ends = [LinkEnd::BaseStation, LinkEnd::MobileHost];
-            let agents: usize = ends.map(|end| combination.agents(end).count()).iter().sum();
-            agents + usize::from(combination.splitter().is_some())
-        });
-        let agents = at_each.max().unwrap_or(0) * agents.len();
-        let at_routers = self.combinations.iter().map(|(_, combination)| {
-            combination.nodes().map(|(_, node)| self.network.places(node)).sum::<usize>()
-        });
-        let agents = agents + at_routers.max().unwrap_or(0);
-        let ends = 2 * flows.iter().filter(|flow| flow.path.joins.is_none()).count();
-        // Packets may part ways where two flows meet.
-        let routers = visits.iter().filter(|&&flows| flows > 1).count();
-        let watched = self.combinations.iter().any(|(_, combination)| combination.signal_lead().is_some());
-        let meters = if watched { self.network.last_hops().len() } else { 0 };
-        let connected = self.combinations.iter().map(|(_, combination)| combination.connected().len());
-        let connected = connected.max().unwrap_or(0);
-        // Packets between base stations may take any wired link, and part at any node.
-        let between = if connected > 0 { 2 * links.len() + graph.nodes() } else { 0 };
-        let stations: usize = self.network.moving.iter().map(|moving| moving.stations.len()).sum();
-        let addresses = graph.nodes() + connected * stations;
-        let most = ends + directions.len() + agents + routers + between + self.network.moving.len() + meters;
-        let most = most.max(addresses);
-        if most > MAX_COMPONENTS {
-            let problem = format!(
-                "found {} flows over {} links, which may take {most} components, expected at most \
-                 {MAX_COMPONENTS}; leave some out",
-                flows.len(),
-                links.len(),
-            );
-            self.fault(&["topology"], problem);
+            self.fault(&["mobility"], problem);
         }
     }
 
@@ -299,8 +234,8 @@ impl Resolver<'_> {
     }
 
     fn name_of_link(&self, index: usize) -> String {
-        let ends = self.network.graph.ends(LinkId(index as u16));
-        ends.map(|end| self.network.names[usize::from(end.0)].as_str()).join("-")
+        let ends = self.network.graph.ends(LinkId(index as u32));
+        ends.map(|end| self.network.names[end.index()].as_str()).join("-")
     }
 
     fn check_window(&mut self, path: &[&str], tcp: &tcp::Settings) {

@@ -145,7 +145,7 @@ impl Resolver<'_> {
     ) -> tcp::Settings {
         let scenario = self.scenario;
         let of_host = |node: &HostId| {
-            let name = &self.network.names[usize::from(node.0)];
+            let name = &self.network.names[node.index()];
             scenario.host.get(name).map(|host| host.tcp.of(usual))
         };
         let [from, to] = [nodes.first(), nodes.last()].map(|node| node.and_then(of_host));
@@ -284,8 +284,8 @@ impl Resolver<'_> {
                 continue;
             };
             let back = paths.reversed();
-            let first = FlowId(self.network.flows.len() as u16);
-            for number in 0..2 * u16::from(config.activity.connections()) {
+            let first = FlowId(self.network.flows.len() as u32);
+            for number in 0..2 * u32::from(config.activity.connections()) {
                 let Paths { first: nodes, others } = if number % 2 == 0 { &paths } else { &back };
                 let joins = (number > 0).then_some(Join { flow: first, port: Port(number) });
                 let workload = match joins {

@@ -26,11 +26,15 @@ impl Resolver<'_> {
     pub(super) fn check_shape(&mut self) {
         match &self.scenario.topology {
             Topology::LastHop => {}
-            Topology::Path(path) => self.check_number("path", "routers", path.routers),
-            Topology::Dumbbell(dumbbell) => self.check_number("dumbbell", "pairs", dumbbell.pairs),
-            Topology::Cell(cell) => self.check_number("cell", "stations", cell.stations),
-            Topology::SharedRadio(shape) => self.check_number("shared-radio", "mobiles", shape.mobiles),
-            Topology::HandOff(shape) => self.check_number("hand-off", "stations", shape.stations),
+            Topology::Path(path) => self.check_number("path", "routers", path.routers.into(), 1_000),
+            Topology::Dumbbell(dumbbell) => self.check_number("dumbbell", "pairs", dumbbell.pairs, 100_000),
+            Topology::Cell(cell) => self.check_number("cell", "stations", cell.stations.into(), 1_000),
+            Topology::SharedRadio(shape) => {
+                self.check_number("shared-radio", "mobiles", shape.mobiles.into(), 1_000);
+            }
+            Topology::HandOff(shape) => {
+                self.check_number("hand-off", "stations", shape.stations.into(), 1_000)
+            }
             Topology::Graph(graph) => {
                 let kinds = [
                     ("wired", &graph.wired),
@@ -54,9 +58,9 @@ impl Resolver<'_> {
         }
     }
 
-    fn check_number(&mut self, shape: &str, key: &str, number: u16) {
-        if !(1..=1000).contains(&number) {
-            self.fault(&["topology", shape, key], format!("found {number}, expected 1 to 1000"));
+    fn check_number(&mut self, shape: &str, key: &str, number: u32, most: u32) {
+        if !(1..=most).contains(&number) {
+            self.fault(&["topology", shape, key], format!("found {number}, expected 1 to {most}"));
         }
     }
 

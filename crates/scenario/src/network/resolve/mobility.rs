@@ -51,7 +51,7 @@ impl Resolver<'_> {
             let moves = mobility.moves.numbered(number);
             let index = self.network.moving.len();
             for (number, &place) in (0..).zip(&chosen) {
-                if let NetworkLink::Radio(hop) = &mut self.network.links[usize::from(links[place].0.0)] {
+                if let NetworkLink::Radio(hop) = &mut self.network.links[links[place].0.index()] {
                     hop.place = Some((index, number));
                 }
             }
@@ -70,7 +70,7 @@ impl Resolver<'_> {
     }
 
     fn name_of(&self, node: HostId) -> &str {
-        &self.network.names[usize::from(node.0)]
+        &self.network.names[node.index()]
     }
 
     /// The wireless links of a host that moves, each with its base station; `None` if the host cannot move.
@@ -85,7 +85,7 @@ impl Resolver<'_> {
         let mut links = Vec::new();
         for &other in graph.neighbours(host) {
             let link = graph.link(host, other).expect("neighbours have a link");
-            match &self.network.links[usize::from(link.0)] {
+            match &self.network.links[link.index()] {
                 NetworkLink::Radio(hop) if graph.ends(link)[hop.mobile] == host => links.push((link, other)),
                 _ => {
                     let problem = format!(

@@ -93,7 +93,7 @@ impl Scenario {
             resolver.add_applications();
             resolver.check_stations();
             resolver.check_shared_radios();
-            resolver.check_components();
+            resolver.check_station_pairs();
         }
         if resolver.faults.is_empty() && self.tcp.faults().is_empty() {
             resolver.check_bounds();

@@ -89,7 +89,7 @@ impl Resolver<'_> {
     /// Checks that a BSS forwards all packets for a host in the same direction: to one station, or out of the
     /// BSS.
     pub(super) fn check_stations(&mut self) {
-        let mut known: BTreeMap<(BssId, HostId), (Option<u16>, usize)> = BTreeMap::new();
+        let mut known: BTreeMap<(BssId, HostId), (Option<u32>, usize)> = BTreeMap::new();
         let mut wrong = Vec::new();
         let Network { graph, flows, .. } = &self.network;
         let paths = flows
@@ -110,11 +110,11 @@ impl Resolver<'_> {
         }
         for (index, dst, bss, places, first) in wrong {
             let network = &self.network;
-            let name = |host: HostId| network.names[usize::from(host.0)].as_str();
+            let name = |host: HostId| network.names[host.index()].as_str();
             let links = network.graph.bss(bss);
             let [here, there] = places.map(|place| match place {
                 Some(station) => {
-                    format!("to {}", name(network.graph.ends(links[usize::from(station)])[1]))
+                    format!("to {}", name(network.graph.ends(links[station as usize])[1]))
                 }
                 None => String::from("out of it"),
             });
@@ -131,7 +131,7 @@ impl Resolver<'_> {
 
     /// Checks that a shared radio reaches each host through one mobile host.
     pub(super) fn check_shared_radios(&mut self) {
-        let mut known: BTreeMap<(SharedId, HostId), (u16, usize)> = BTreeMap::new();
+        let mut known: BTreeMap<(SharedId, HostId), (u32, usize)> = BTreeMap::new();
         let mut wrong = Vec::new();
         let Network { graph, flows, names, .. } = &self.network;
         for (index, flow) in flows.iter().enumerate() {
@@ -148,7 +148,7 @@ impl Resolver<'_> {
                         };
                         let (other, first) = *known.entry((radio, dst)).or_insert((mobile, index));
                         if other != mobile {
-                            let names = [step[0], dst].map(|node| &names[usize::from(node.0)]);
+                            let names = [step[0], dst].map(|node| &names[node.index()]);
                             let problem = format!(
                                 "the radio of {} would have to send packets for {} by another link than for {}; \
                                  expected the same link for both; change via of one of them",
@@ -182,7 +182,7 @@ impl Resolver<'_> {
 
 /// The BSSs that forward packets on this path, each with the station that they go to; `None` if they leave
 /// the BSS.
-fn ways(graph: &Graph, nodes: &[HostId]) -> Vec<(BssId, Option<u16>)> {
+fn ways(graph: &Graph, nodes: &[HostId]) -> Vec<(BssId, Option<u32>)> {
     let steps =
         nodes.windows(2).map(|step| (graph.link(step[0], step[1]).expect("a path follows links"), step[0]));
     let steps: Vec<(LinkId, HostId)> = steps.collect();

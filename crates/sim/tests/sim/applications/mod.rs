@@ -44,8 +44,8 @@ struct Net {
 
 fn connection_end(settings: &Settings, number: u8) -> ConnectionEnd<'_> {
     ConnectionEnd {
-        requests: Connection { flow: FlowId(2 * u16::from(number)), ..ASKS },
-        responses: Connection { flow: FlowId(2 * u16::from(number) + 1), ..ANSWERS },
+        requests: Connection { flow: FlowId(2 * u32::from(number)), ..ASKS },
+        responses: Connection { flow: FlowId(2 * u32::from(number) + 1), ..ANSWERS },
         sending: settings,
         receiving: settings,
         reactions: Default::default(),
@@ -157,7 +157,7 @@ fn at(us: u64) -> Time {
 
 /// Departures at either end: time in microseconds, component, payload.
 #[derive(Default)]
-struct Sent(Vec<(u64, u16, u32)>, Vec<(u64, u16)>);
+struct Sent(Vec<(u64, u32, u32)>, Vec<(u64, u32)>);
 
 impl Tap for Sent {
     fn cross(&mut self, now: Time, wire: lasthop_sim::Wire, packet: &Packet) {

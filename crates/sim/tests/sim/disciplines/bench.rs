@@ -5,7 +5,7 @@ use lasthop_link::queue::Discipline;
 use lasthop_proto::{Body, Datagram, DropReason, Dscp, Ecn, Effect, FlowId, Handle, HostId, Out, Packet};
 
 /// A datagram of `flow` with number `seq`.
-pub(crate) fn packet(flow: u16, seq: u64, size: u64, ecn: Ecn) -> Packet {
+pub(crate) fn packet(flow: u32, seq: u64, size: u64, ecn: Ecn) -> Packet {
     let (src, dst, flow) = (HostId(0), HostId(1), FlowId(flow));
     let body = Body::Datagram(Datagram { seq, sent: Time::ZERO });
     Packet { src, dst, flow, size: Bytes(size), dscp: Dscp::DEFAULT, ecn, handle: Handle::NONE, body }
@@ -37,7 +37,7 @@ impl<D: Discipline> Bench<D> {
     }
 
     /// Enqueues a packet; packets are numbered in order of arrival.
-    pub(crate) fn come(&mut self, now: Time, flow: u16, size: u64, ecn: Ecn) {
+    pub(crate) fn come(&mut self, now: Time, flow: u32, size: u64, ecn: Ecn) {
         self.arrive(now, packet(flow, self.came, size, ecn));
     }
 

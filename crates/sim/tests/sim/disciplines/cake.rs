@@ -25,22 +25,22 @@ fn scheduler() -> Params {
 fn shares(
     params: Params,
     seconds: u64,
-    flows: u16,
-    ends: impl Fn(u16) -> (u16, u16),
-    dscp: impl Fn(u16) -> u8,
+    flows: u32,
+    ends: impl Fn(u32) -> (u32, u32),
+    dscp: impl Fn(u32) -> u8,
 ) -> Vec<u64> {
     let mut bench = bench(params);
-    let arrive = |bench: &mut Bench<Cake>, now: Time, flow: u16| {
+    let arrive = |bench: &mut Bench<Cake>, now: Time, flow: u32| {
         let (src, dst) = ends(flow);
         let dscp = Dscp::new(dscp(flow));
         let packet = packet(flow, 0, 1514, Ecn::NotEct);
         bench.arrive(now, Packet { src: HostId(src), dst: HostId(dst), dscp, ..packet });
     };
     (0..flows).for_each(|flow| (0..20).for_each(|_| arrive(&mut bench, us(0), flow)));
-    let mut sent = vec![0; usize::from(flows)];
+    let mut sent = vec![0; flows as usize];
     for step in 0..seconds * 1_000 {
         let packet = bench.go(us(1_000 * step)).expect("all have a backlog");
-        sent[usize::from(packet.flow.0)] += packet.size.0;
+        sent[packet.flow.index()] += packet.size.0;
         arrive(&mut bench, us(1_000 * step), packet.flow.0);
     }
     sent
@@ -55,18 +55,18 @@ fn percent(sent: &[u64]) -> Vec<u64> {
 /// One host has four flows, the other one: half of the link each, and a quarter of its half for each of the four.
 #[test]
 fn hosts_share_the_link_and_then_their_flows() {
-    let by = |isolation, ends: fn(u16) -> (u16, u16)| {
+    let by = |isolation, ends: fn(u32) -> (u32, u32)| {
         percent(&shares(Params { isolation, ..scheduler() }, 20, 5, ends, |_| 0))
     };
-    let received = |flow: u16| (0, 1 + u16::from(flow == 4));
-    let sent = |flow: u16| (1 + u16::from(flow == 4), 0);
+    let received = |flow: u32| (0, 1 + u32::from(flow == 4));
+    let sent = |flow: u32| (1 + u32::from(flow == 4), 0);
     let (by_hosts, by_flows) = ([13, 13, 13, 13, 50], [20; 5]);
     assert_eq!(by(Isolation::DualDsthost, received), by_hosts);
     assert_eq!(by(Isolation::DualSrchost, sent), by_hosts);
     // The server that sends all has five flows, which is more than either host has.
     assert_eq!(by(Isolation::TripleIsolate, received), by_flows);
     // With a server for each flow, the hosts count.
-    assert_eq!(by(Isolation::TripleIsolate, |flow| (2 + flow, u16::from(flow == 4))), by_hosts);
+    assert_eq!(by(Isolation::TripleIsolate, |flow| (2 + flow, u32::from(flow == 4))), by_hosts);
     // The other end's hosts, or none.
     assert_eq!(by(Isolation::DualSrchost, received), by_flows);
     assert_eq!(by(Isolation::DualDsthost, sent), by_flows);
@@ -77,7 +77,7 @@ fn hosts_share_the_link_and_then_their_flows() {
 /// sends little has all that it sends, at once.
 #[test]
 fn tins_have_their_shares() {
-    let dscp = |flow: u16| [0, 8, 46][usize::from(flow)];
+    let dscp = |flow: u32| [0, 8, 46][flow as usize];
     let sent = shares(scheduler(), 64, 3, |_| (0, 1), dscp);
     assert_eq!(percent(&sent), [69, 6, 25]);
     let sent = shares(Params { tins: Tins::Besteffort, ..scheduler() }, 64, 3, |_| (0, 1), dscp);
@@ -197,11 +197,11 @@ fn packets_of_any_kind_are_conserved() {
         let (mut sent, mut acked) = (0, 0);
         for step in 0..2_000 {
             let now = us(500 * step);
-            let flow = random.below(6) as u16;
+            let flow = random.below(6) as u32;
             acked += random.below(2) as u32;
             let is_ack = random.bernoulli(0.5);
             let body = if is_ack { Body::Tcp(ack(acked)) } else { packet(0, 0, 0, Ecn::NotEct).body };
-            let ends = (HostId(random.below(3) as u16), HostId(3 + flow % 3));
+            let ends = (HostId(random.below(3) as u32), HostId(3 + flow % 3));
             let dscp = Dscp::new([0, 4, 8, 46][random.below(4) as usize]);
             if random.bernoulli(0.6) {
                 let arriving = packet(flow, 0, 40 + random.below(1_400), Ecn::Ect0);

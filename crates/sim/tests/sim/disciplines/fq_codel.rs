@@ -13,7 +13,7 @@ fn scheduler() -> Params {
     Params { limit: QueueLimit::Unlimited, target: Duration::from_secs(1_000), ..Params::default() }
 }
 
-fn flow_of(bench: &mut Bench<FqCodel>, now: Time) -> u16 {
+fn flow_of(bench: &mut Bench<FqCodel>, now: Time) -> u32 {
     bench.go(now).expect("a packet waits").flow.0
 }
 
@@ -26,13 +26,13 @@ fn flows_share_the_link_by_bytes() {
             let total = 1_500_000;
             for flow in [0, 1] {
                 (0..total / sizes[flow])
-                    .for_each(|_| bench.come(us(0), flow as u16, sizes[flow], Ecn::NotEct));
+                    .for_each(|_| bench.come(us(0), flow as u32, sizes[flow], Ecn::NotEct));
             }
             let mut sent = [0u64, 0];
             let bound = quantum + sizes[0].max(sizes[1]);
             while sent.iter().all(|&bytes| bytes < total - bound) {
                 let packet = bench.go(us(0)).expect("both have a backlog");
-                sent[usize::from(packet.flow.0)] += packet.size.0;
+                sent[packet.flow.index()] += packet.size.0;
                 let apart = sent[0].abs_diff(sent[1]);
                 assert!(apart <= bound, "{sent:?} with packets of {sizes:?} and a quantum of {quantum}");
             }
@@ -68,7 +68,7 @@ fn a_flow_of_single_packets_does_not_starve_backlogged_flows() {
     let mut sent = [0, 0];
     for step in 1..400 {
         let flow = flow_of(&mut bench, us(step));
-        sent[usize::from(flow)] += 1;
+        sent[flow as usize] += 1;
         if flow == 1 {
             bench.come(us(step), 1, 1500, Ecn::NotEct);
         }
@@ -86,7 +86,7 @@ fn alternating_sparse_flows_do_not_starve_backlogged_flows() {
     let (mut sent, mut before) = ([0; 3], 0);
     for step in 1..300 {
         let flow = flow_of(&mut bench, us(step));
-        sent[usize::from(flow)] += 1;
+        sent[flow as usize] += 1;
         if before != 0 {
             bench.come(us(step), before, 1500, Ecn::NotEct);
         }

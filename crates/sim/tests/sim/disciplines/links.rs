@@ -213,7 +213,7 @@ impl ByHand {
         }
     }
 
-    fn come(&mut self, now: Time, flow: u16, number: u64, size: u64) {
+    fn come(&mut self, now: Time, flow: u32, number: u64, size: u64) {
         let packet = packet(flow, number, size, Ecn::NotEct);
         self.link.receive(now, &packet, Port::ONLY, &mut self.out);
     }
@@ -285,7 +285,7 @@ fn a_discipline_is_notified_of_an_empty_queue() {
         (0..2).for_each(|number| hand.come(ms(0), 1, number, 100));
         assert_eq!(hand.run(ms(1_000)).0, [0, 1]);
         hand.come(ms(1_000), 0, 2, 100);
-        (3..5).for_each(|number| hand.come(ms(1_001), number as u16 - 2, number, 100));
+        (3..5).for_each(|number| hand.come(ms(1_001), number as u32 - 2, number, 100));
         assert_eq!(hand.run(ms(2_000)).0, [2, 3, 4]);
     }
 }

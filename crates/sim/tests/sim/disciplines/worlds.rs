@@ -50,9 +50,9 @@ fn world(number: u64) -> (Bench<Boxed>, Vec<Packet>) {
         if random.bernoulli(share) {
             let size = 40 + random.below(1_461);
             let ecn = pick(&mut random, &FIELDS);
-            let flow = random.below(flows) as u16;
+            let flow = random.below(flows) as u32;
             // DualPI2 keeps the order of packets of one kind alone.
-            let ecn = if is_dual { FIELDS[usize::from(flow) % 4] } else { ecn };
+            let ecn = if is_dual { FIELDS[flow as usize % 4] } else { ecn };
             bench.come(us(now), flow, size, ecn);
             bytes += size;
         } else {
@@ -113,7 +113,7 @@ fn below_its_target_a_discipline_is_fifo() {
     ] {
         let random = Streams::new(1, 0).stream("red");
         let mut bench = Bench::new(Boxed(management.build(|_| Duration::from_millis(1), random)));
-        (0..500).for_each(|number| bench.come(us(number), (number % 7) as u16, 100 + number, Ecn::Ect0));
+        (0..500).for_each(|number| bench.come(us(number), (number % 7) as u32, 100 + number, Ecn::Ect0));
         let order: Vec<_> =
             std::iter::from_fn(|| bench.go(us(10_000_000))).map(|packet| seq(&packet)).collect();
         assert_eq!(order, (0..500).collect::<Vec<_>>());

@@ -60,7 +60,7 @@ impl Net {
         assert_eq!(net.add(Link::wired(rate, DELAY, limit)), LINK);
         net.connect((LINK, Port::ONLY), (SINK, Port::ONLY));
         for (index, config) in configs.iter().enumerate() {
-            let connection = Connection { src: HostId(1), dst: HostId(0), flow: FlowId(index as u16) };
+            let connection = Connection { src: HostId(1), dst: HostId(0), flow: FlowId(index as u32) };
             let stream = Streams::new(seed, 0).stream(&format!("traffic:{index}"));
             let source = net.add(Source::new(connection, *config, stream));
             net.connect((source, Port::ONLY), (LINK, Port::ONLY));
@@ -79,7 +79,7 @@ impl Net {
     }
 
     /// Number of packets sent by source `index`.
-    pub(crate) fn sent_by(&self, index: u16) -> u64 {
+    pub(crate) fn sent_by(&self, index: u32) -> u64 {
         let Node::Source(source) = self.engine.node(ComponentId(LINK.0 + 1 + index)) else {
             unreachable!("added there")
         };

@@ -12,18 +12,18 @@ use lasthop_testing::schemes::{agent, agent_of_station, installed, schemes_of};
 
 const HOST: HostId = HostId(1);
 
-fn packet(flow: u16, body: Body) -> Packet {
+fn packet(flow: u32, body: Body) -> Packet {
     let (src, flow, dscp, ecn) = (HostId(0), FlowId(flow), Dscp::DEFAULT, Ecn::NotEct);
     Packet { src, dst: HOST, flow, size: Bytes(1_040), dscp, ecn, handle: Handle::NONE, body }
 }
 
 /// Segment number `number` of 1,000 bytes.
-fn data(flow: u16, number: u32) -> Packet {
+fn data(flow: u32, number: u32) -> Packet {
     packet(flow, Body::Tcp(Segment { seq: SeqNum(1_000 * number), len: 1_000, ..Segment::default() }))
 }
 
 /// An acknowledgement from the host, which reports these segments.
-fn report(flow: u16, ack: u32, segments: &[u32]) -> Packet {
+fn report(flow: u32, ack: u32, segments: &[u32]) -> Packet {
     let mut sack = SackBlocks::default();
     let block = |number| SackBlock { start: SeqNum(1_000 * number), end: SeqNum(1_000 * number + 1_000) };
     segments.iter().for_each(|&number| sack.push(block(number)));
@@ -63,7 +63,7 @@ impl Station {
     }
 
     /// Keeps segments, silently.
-    fn keeps(&mut self, flow: u16, numbers: std::ops::Range<u32>) {
+    fn keeps(&mut self, flow: u32, numbers: std::ops::Range<u32>) {
         for number in numbers {
             assert_eq!(self.receive(Port::WIRED, data(flow, number)), []);
         }

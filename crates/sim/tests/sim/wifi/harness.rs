@@ -41,7 +41,7 @@ pub(crate) fn mcs7() -> StationRadio {
 }
 
 /// Stations with channels of one model.
-pub(crate) fn stations(seed: u64, count: u16, radio: StationRadio, above_mac: AboveMac) -> Vec<WifiStation> {
+pub(crate) fn stations(seed: u64, count: u32, radio: StationRadio, above_mac: AboveMac) -> Vec<WifiStation> {
     let streams = Streams::new(seed, 0);
     let station = |index| WifiStation {
         hosts: vec![host(index)],

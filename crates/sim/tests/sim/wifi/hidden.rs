@@ -35,7 +35,7 @@ fn hidden_stations_collide_as_in_aloha() {
             let mut at = us(1_000);
             for number in 0..packets {
                 at += random.exponential(each);
-                arrivals.push((at, Port(1 + station as u16), packet(number, SERVER, 1498)));
+                arrivals.push((at, Port(1 + station as u32), packet(number, SERVER, 1498)));
             }
         }
         arrivals.sort_by_key(|arrival| arrival.0);

@@ -12,21 +12,21 @@ use crate::wlan::harness::{SERVER, host, packet};
 /// Packets that each source keeps in its queue.
 const BACKLOG: u64 = 160;
 
-fn delivered(bench: &Bench, index: u16, up: bool) -> u64 {
-    let ways = bench.bss.station(usize::from(index));
+fn delivered(bench: &Bench, index: u32, up: bool) -> u64 {
+    let ways = bench.bss.station(index as usize);
     if up { ways.up.packets.delivered } else { ways.down.packets.delivered }
 }
 
 /// Keeps the queues of the first stations, or those of the access point for them, from becoming empty, for `seconds` from now.
-fn saturate(bench: &mut Bench, stations: u16, up: bool, seconds: u64) {
+fn saturate(bench: &mut Bench, stations: u32, up: bool, seconds: u64) {
     let mut sent: Vec<u64> = (0..stations).map(|index| delivered(bench, index, up)).collect();
     let mut now = bench.now;
     let end = now + Duration::from_secs(seconds);
     while now < end {
         for index in 0..stations {
             let (port, to) = if up { (Port(1 + index), SERVER) } else { (Port::WIRED, host(index)) };
-            while sent[usize::from(index)] < delivered(bench, index, up) + BACKLOG {
-                sent[usize::from(index)] += 1;
+            while sent[index as usize] < delivered(bench, index, up) + BACKLOG {
+                sent[index as usize] += 1;
                 bench.send(now, port, packet(0, to, 1498));
             }
         }
@@ -37,13 +37,13 @@ fn saturate(bench: &mut Bench, stations: u16, up: bool, seconds: u64) {
 }
 
 /// Payload of UDP that stations send or get, in Mb/s, over `seconds`. Their queues are never empty.
-pub(super) fn goodput_mbps(bench: &mut Bench, stations: u16, up: bool, seconds: u64) -> Vec<f64> {
+pub(super) fn goodput_mbps(bench: &mut Bench, stations: u32, up: bool, seconds: u64) -> Vec<f64> {
     saturate(bench, stations, up, seconds);
     let mbps = |index| delivered(bench, index, up) as f64 * 1470.0 * 8.0 / (1e6 * seconds as f64);
     (0..stations).map(mbps).collect()
 }
 
-fn saturated(config: WifiConfig, radio: StationRadio, count: u16, up: bool, seconds: u64) -> (f64, Bench) {
+fn saturated(config: WifiConfig, radio: StationRadio, count: u32, up: bool, seconds: u64) -> (f64, Bench) {
     let config = WifiConfig { retry_limit: RetryLimit::Unlimited, ..config };
     let mut bench = Bench::new(config, 1, stations(1, count, radio, AboveMac::default()));
     let total = goodput_mbps(&mut bench, count, up, seconds).iter().sum();
@@ -107,7 +107,7 @@ fn stations_collide_as_in_bianchis_model() {
         let (_, bench) = saturated(ht20(), mcs7(), count, true, seconds);
         let stats = bench.bss.stats();
         let found = stats.collided as f64 / (stats.collided + stats.ppdus) as f64;
-        let expected = bianchi(i32::from(count));
+        let expected = bianchi(count as i32);
         assert!((found - expected).abs() < 0.03, "{count} stations: {found} for {expected}");
     }
 }

@@ -147,7 +147,7 @@ fn the_capacity_counts_what_is_in_flight() {
         let config = WifiConfig { queue: limit, scheduler, ..ht20() };
         let mut bench = Bench::new(config, 1, stations(1, 2, mcs7(), AboveMac::default()));
         for number in 0..10 {
-            bench.send(us(1000), Port::WIRED, packet(number, host((number % 2) as u16), 1498));
+            bench.send(us(1000), Port::WIRED, packet(number, host((number % 2) as u32), 1498));
         }
         bench.finish();
         assert_eq!(bench.deliveries().len(), kept, "{scheduler:?}");

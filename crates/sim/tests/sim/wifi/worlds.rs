@@ -23,7 +23,7 @@ fn one_of<T: Copy>(random: &mut Stream, choices: &[T]) -> T {
 /// Arrivals of a world.
 struct World {
     config: WifiConfig,
-    stations: u16,
+    stations: u32,
     radio: StationRadio,
     above_mac: AboveMac,
     /// Areas in which stations are hidden from those of others.
@@ -102,7 +102,7 @@ impl World {
         let mut random = Streams::new(seed, 0).stream("world");
         let random = &mut random;
         let config = WifiConfig { interference, ..config(random) };
-        let stations = 1 + random.below(5) as u16;
+        let stations = 1 + random.below(5) as u32;
         let share = |random: &mut Stream| Probability::new(one_of(random, &[0.0, 0.1, 0.5])).unwrap();
         let mut rates = RateSelection::examples();
         rates.push(RateSelection::Fixed(FixedRate { mcs: 7, streams: 2 }));
@@ -137,9 +137,9 @@ impl World {
                 4 => 20_000,
                 _ => random.below(2 * mean),
             };
-            let from = random.below(u64::from(stations) + 1) as u16;
+            let from = random.below(u64::from(stations) + 1) as u32;
             let size = one_of(random, &[40, 200, 576, 1500]);
-            let to = host(random.below(u64::from(stations)) as u16);
+            let to = host(random.below(u64::from(stations)) as u32);
             let dst = if from == 0 || random.bernoulli(0.2) { to } else { SERVER };
             let dscp = one_of(random, &[0, 0, 8, 34, 46]);
             arrivals.push((at, Port(from), marked(packet(number, dst, size), dscp)));
@@ -196,7 +196,7 @@ fn check(seed: u64) -> (u64, u64) {
 
     // Each attempt has an outcome, and each packet that was sent a first attempt.
     let (mut collided, mut retries) = (0, 0);
-    for index in 0..usize::from(world.stations) {
+    for index in 0..world.stations as usize {
         let ways = bench.bss.station(index);
         for way in [&ways.down.packets, &ways.up.packets] {
             let good = way.delivered + way.corrupted;

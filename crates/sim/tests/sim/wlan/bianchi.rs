@@ -44,7 +44,7 @@ struct Times {
 
 #[derive(Clone, Copy)]
 struct World {
-    stations: u16,
+    stations: u32,
     rts: bool,
     cw: Cw,
     limit: Option<u32>,
@@ -205,10 +205,10 @@ impl World {
             bench.wake();
             while let Some((_, did)) = bench.log.pop() {
                 let (Did::Deliver(_, station) | Did::Drop(station, _)) = did else { continue };
-                bench.enter(port(station as u16), packet(station, SERVER, SIZE));
+                bench.enter(port(station as u32), packet(station, SERVER, SIZE));
             }
         }
-        let ups: Vec<_> = (0..usize::from(self.stations)).map(|i| bench.bss.station(i).up).collect();
+        let ups: Vec<_> = (0..self.stations as usize).map(|i| bench.bss.station(i).up).collect();
         let sum =
             |count: fn(&lasthop_sim::wlan::DirectionStats) -> u64| ups.iter().map(count).sum::<u64>() as f64;
         let bits = 8.0 * sum(|up| up.delivered_bytes.0);
@@ -280,7 +280,7 @@ fn long_run_throughput_is_fair() {
         let world = World { stations, rts: false, cw: STANDARD, limit: Some(7) };
         let (_, bench) = world.simulated(100_000, 1);
         let shares: Vec<f64> =
-            (0..usize::from(stations)).map(|index| bench.bss.station(index).up.delivered as f64).collect();
+            (0..stations as usize).map(|index| bench.bss.station(index).up.delivered as f64).collect();
         let index = fairness(&shares);
         println!("{stations} stations: {index}");
         assert!(index > 0.995, "{shares:?}");

@@ -14,12 +14,12 @@ use lasthop_sim::wlan::{AboveMac, Bss, BssConfig, Station, StationStreams};
 pub(crate) const SERVER: HostId = HostId(0);
 
 /// The host of station `index`.
-pub(crate) fn host(index: u16) -> HostId {
+pub(crate) fn host(index: u32) -> HostId {
     HostId(100 + index)
 }
 
 /// The port of station `index`.
-pub(crate) fn port(index: u16) -> Port {
+pub(crate) fn port(index: u32) -> Port {
     Port(1 + index)
 }
 
@@ -80,7 +80,7 @@ pub(crate) enum Did {
 }
 
 /// The stations of a world, with channels of one model.
-pub(crate) fn stations(streams: Streams, count: u16, model: Model, above_mac: AboveMac) -> Vec<Station> {
+pub(crate) fn stations(streams: Streams, count: u32, model: Model, above_mac: AboveMac) -> Vec<Station> {
     let station = |index| Station {
         hosts: vec![host(index)],
         channel: model.build(streams.stream(&format!("channel:{index}"))),
@@ -123,7 +123,7 @@ impl Bench {
     }
 
     /// Perfect channels and no losses above the MAC.
-    pub(crate) fn perfect(config: BssConfig, seed: u64, count: u16) -> Bench {
+    pub(crate) fn perfect(config: BssConfig, seed: u64, count: u32) -> Bench {
         let streams = Streams::new(seed, 0);
         Bench::new(config, seed, stations(streams, count, Model::Perfect, AboveMac::default()))
     }
@@ -131,7 +131,7 @@ impl Bench {
     /// Channels that lose frames as listed for each station.
     pub(crate) fn scripted(config: BssConfig, seed: u64, fates: &[&[bool]]) -> Bench {
         let streams = Streams::new(seed, 0);
-        let mut all = stations(streams, fates.len() as u16, Model::Perfect, AboveMac::default());
+        let mut all = stations(streams, fates.len() as u32, Model::Perfect, AboveMac::default());
         for (station, fates) in all.iter_mut().zip(fates) {
             station.channel = Box::new(Scripted(fates.iter().copied().collect()));
         }

@@ -36,7 +36,7 @@ impl Component for Parting {
     }
 }
 
-const STATIONS: u16 = 3;
+const STATIONS: u32 = 3;
 
 /// A server sends to each station, station 0 sends to the server and station 1 to station 2.
 fn build(seed: u64, loss: f64, watcher: Watcher) -> (Engine<NoTap>, ComponentId, Vec<ComponentId>) {
@@ -50,13 +50,13 @@ fn build(seed: u64, loss: f64, watcher: Watcher) -> (Engine<NoTap>, ComponentId,
     let bss = net.add(Bss::new(config, streams.stream("backoff:ap"), all));
     let parts: Vec<_> = (0..=STATIONS).map(|_| net.add(Box::new(Parting) as Box<dyn Component>)).collect();
     for (place, &part) in parts.iter().enumerate() {
-        net.connect((bss, Port(place as u16)), (part, Port::ONLY));
+        net.connect((bss, Port(place as u32)), (part, Port::ONLY));
     }
     let watcher = net.add(Box::new(watcher) as Box<dyn Component>);
     net.watch(bss, watcher);
     let flows = [(0, 1), (0, 2), (0, 3), (1, 0), (2, 3)];
     let senders = flows.iter().zip(0..).map(|(&(from, to), flow)| {
-        let host = |place: u16| if place == 0 { SERVER } else { host(place - 1) };
+        let host = |place: u32| if place == 0 { SERVER } else { host(place - 1) };
         let connection = Connection { src: host(from), dst: host(to), flow: FlowId(flow) };
         let transfer = Transfer { bytes: Some(200_000), start: Time::ZERO };
         let sender = net.add(Sender::new(connection, &settings, transfer, None));
@@ -66,7 +66,7 @@ fn build(seed: u64, loss: f64, watcher: Watcher) -> (Engine<NoTap>, ComponentId,
             let link = net.add(Link::wired(rate, Duration::from_millis(1), QueueLimit::Unlimited));
             net.connect((end, Port::ONLY), (link, Port::ONLY));
             net.connect((link, Port::ONLY), (bss, Port(place)));
-            net.connect((parts[usize::from(place)], Port(flow)), (end, Port::ONLY));
+            net.connect((parts[place as usize], Port(flow)), (end, Port::ONLY));
         }
         sender
     });
@@ -90,7 +90,7 @@ fn tcp_completes_under_frame_losses() {
         engine.run(&[], Time::ZERO + Duration::from_secs(2_000));
         let [failed, delivered, discarded] = *watcher.0.lock().unwrap();
         let bss = bss_of(&engine, bss);
-        let down: Vec<_> = (0..usize::from(STATIONS)).map(|index| bss.station(index).down).collect();
+        let down: Vec<_> = (0..STATIONS as usize).map(|index| bss.station(index).down).collect();
         let sum = |count: fn(&lasthop_sim::wlan::DirectionStats) -> u64| down.iter().map(count).sum::<u64>();
         assert_eq!(failed, sum(|way| way.collided + way.lost));
         assert_eq!(delivered, sum(|way| way.delivered + way.corrupted));

@@ -87,7 +87,7 @@ fn micros(duration: lasthop_base::Duration) -> u64 {
 }
 
 impl Literal {
-    pub(crate) fn new(config: BssConfig, seed: u64, count: u16, loss: f64, above_mac: AboveMac) -> Literal {
+    pub(crate) fn new(config: BssConfig, seed: u64, count: u32, loss: f64, above_mac: AboveMac) -> Literal {
         let streams = Streams::new(seed, 0);
         let timing = config.timing();
         let mut backoffs = vec![streams.stream("backoff:ap")];
@@ -100,7 +100,7 @@ impl Literal {
         }
         let node = |place| {
             let per_station = place == 0 && matches!(config.ap_queue, ApQueue::PerStation(_));
-            let queues = if per_station { usize::from(count) } else { 1 };
+            let queues = if per_station { count as usize } else { 1 };
             Node {
                 queues: vec![VecDeque::new(); queues],
                 cw: u64::from(timing.cw.min),
@@ -108,7 +108,7 @@ impl Literal {
                 ..Node::default()
             }
         };
-        let nodes = (0..=usize::from(count)).map(node).collect();
+        let nodes = (0..=count as usize).map(node).collect();
         Literal {
             config,
             timing,
@@ -155,7 +155,7 @@ impl Literal {
             self.sense(place, now);
         }
         for &(Port(port), packet) in arrivals {
-            let from = usize::from(port);
+            let from = port as usize;
             let to = if from == 0 { self.station_of(packet.dst) } else { 0 };
             self.enqueue(from, to, packet, now);
         }
@@ -179,7 +179,7 @@ impl Literal {
     }
 
     fn station_of(&self, dst: HostId) -> usize {
-        (1..self.nodes.len()).find(|&place| host(place as u16 - 1) == dst).unwrap_or(0)
+        (1..self.nodes.len()).find(|&place| host(place as u32 - 1) == dst).unwrap_or(0)
     }
 
     /// The backoff after an attempt is drawn when the wait for its response ends.
@@ -405,7 +405,7 @@ impl Literal {
         if from != 0 && station != 0 {
             return self.enqueue(0, station, packet, now);
         }
-        self.log.push((now, Did::Deliver(Port(to as u16), id(&packet))));
+        self.log.push((now, Did::Deliver(Port(to as u32), id(&packet))));
     }
 
     fn enqueue(&mut self, from: usize, to: usize, packet: Packet, now: u64) {

@@ -34,11 +34,11 @@ fn dsss(data_rate: DsssRate, control_rate: DsssRate, preamble: Preamble) -> BssC
 }
 
 /// A long packet from the access point to station `to`, and a short one from station `from`.
-fn down(id: u64, to: u16) -> (Port, lasthop_proto::Packet) {
+fn down(id: u64, to: u32) -> (Port, lasthop_proto::Packet) {
     (Port::WIRED, packet(id, host(to), 1500))
 }
 
-fn up(id: u64, from: u16) -> (Port, lasthop_proto::Packet) {
+fn up(id: u64, from: u32) -> (Port, lasthop_proto::Packet) {
     (port(from), packet(id, SERVER, 64))
 }
 

@@ -35,7 +35,7 @@ const IDLE: u64 = 1_000;
 /// Arrivals of a world.
 struct World {
     config: BssConfig,
-    stations: u16,
+    stations: u32,
     loss: f64,
     above_mac: AboveMac,
     /// Time in microseconds.
@@ -62,7 +62,7 @@ impl World {
             priority: false,
             station_queue: limit(random),
         };
-        let stations = 1 + random.below(5) as u16;
+        let stations = 1 + random.below(5) as u32;
         let loss = one_of(random, &[0.0, 0.1, 0.5]);
         let rare = Probability::new(0.1).unwrap();
         let above_mac = one_of(random, &[AboveMac::default(), AboveMac { down: rare, up: rare }]);
@@ -76,9 +76,9 @@ impl World {
                 2 => 20_000,
                 _ => random.below(2 * mean),
             };
-            let from = random.below(u64::from(stations) + 1) as u16;
+            let from = random.below(u64::from(stations) + 1) as u32;
             let size = one_of(random, &[40, 200, 576, 1500]);
-            let to = host(random.below(u64::from(stations)) as u16);
+            let to = host(random.below(u64::from(stations)) as u32);
             let dst = if from == 0 || random.bernoulli(0.2) { to } else { SERVER };
             arrivals.push((at, Port(from), packet(number, dst, size)));
         }
@@ -163,7 +163,7 @@ fn every_packet_is_accounted_for_once() {
         assert!(fates.values().all(|&times| times == 1), "world {seed}: {fates:?}");
         let (mut over, mut came_back) = (0, 0);
         let (mut attempts, mut good, mut collided) = (0, 0, 0);
-        for index in 0..usize::from(world.stations) {
+        for index in 0..world.stations as usize {
             let stats = bench.bss.station(index);
             for way in [stats.down, stats.up] {
                 over += way.delivered + way.corrupted + way.discarded + way.overflowed;

@@ -14,7 +14,7 @@ use lasthop_proto::{
 use lasthop_testing::schemes::{agent, agent_of_station, schemes_of};
 
 /// Source, destination and flow of data.
-pub(super) type Key = (u16, u16, u16);
+pub(super) type Key = (u32, u32, u32);
 
 pub(super) const ONE: Key = (3, 5, 7);
 

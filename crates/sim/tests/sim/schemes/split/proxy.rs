@@ -5,7 +5,7 @@ use lasthop_proto::split::{Proxy, Split, StateTransfer};
 use lasthop_proto::tcp::{Connection, Flags, Segment, SeqNum, Settings};
 use lasthop_proto::{Body, Component, Dscp, Ecn, Effect, FlowId, Handle, HostId, Out, Packet, Port, Signal};
 
-fn connection(flow: u16) -> Connection {
+fn connection(flow: u32) -> Connection {
     Connection { src: HostId(1), dst: HostId(2), flow: FlowId(flow) }
 }
 
@@ -15,7 +15,7 @@ fn settings(handshake: bool) -> Settings {
 }
 
 /// Splits one more connection into two parts with equal settings.
-fn join(proxy: &mut Proxy, flow: u16, from: Port, ends: bool, handshake: bool) {
+fn join(proxy: &mut Proxy, flow: u32, from: Port, ends: bool, handshake: bool) {
     let split = Split {
         wireless: settings(handshake),
         buffer: Bytes(10_000),
@@ -26,7 +26,7 @@ fn join(proxy: &mut Proxy, flow: u16, from: Port, ends: bool, handshake: bool) {
 }
 
 /// A packet of a flow, from its source or its destination.
-fn packet(flow: u16, from_source: bool, segment: Segment) -> Packet {
+fn packet(flow: u32, from_source: bool, segment: Segment) -> Packet {
     let Connection { src, dst, flow } = connection(flow);
     let (src, dst) = if from_source { (src, dst) } else { (dst, src) };
     Packet {

@@ -15,7 +15,7 @@ use lasthop_testing::schemes::agent;
 const RNF: Flags = Flags(0x100);
 
 /// Source, destination and flow of data.
-type Key = (u16, u16, u16);
+type Key = (u32, u32, u32);
 
 const ONE: Key = (3, 5, 7);
 
@@ -369,10 +369,10 @@ fn the_table_agrees_with_a_reference_implementation() {
     for run in 0..300 {
         let random = &mut Streams::new(run, 0).stream("table");
         let mut station = Station::of(&schemes);
-        let mut known: Vec<(u16, Time)> = Vec::new();
+        let mut known: Vec<(u32, Time)> = Vec::new();
         for _ in 0..200 {
             station.now += Duration::from_millis(1 + random.below(4_000));
-            let flow = random.below(9) as u16;
+            let flow = random.below(9) as u32;
             let key = (3, 5, flow);
             known.retain(|&(it, since)| it != flow || station.now.since(since) <= idle);
             let place = known.iter().position(|&(it, _)| it == flow);
