@@ -24,7 +24,7 @@ use std::cmp::Reverse;
 use std::collections::VecDeque;
 
 use lasthop_base::{Bytes, Duration, Invalid, Stream, Time};
-use lasthop_proto::{FlowId, Body, DropReason, Dscp, HostId, Out, Packet};
+use lasthop_proto::{Body, DropReason, Dscp, FlowId, HostId, Out, Packet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -180,7 +180,14 @@ fn a_source_learns_what_has_arrived() {
         let id = code.identifier(identifier::hash(&sent));
         code.add(&mut sums, id);
         let seq = SeqNum(agent << 16 | number as u32);
-        let quack = Quack { number: seq.0, mobile: HostId(7), last: id, sums: sums.sums, count: sums.count, flow: FlowId(3) };
+        let quack = Quack {
+            number: seq.0,
+            mobile: HostId(7),
+            last: id,
+            sums: sums.sums,
+            count: sums.count,
+            flow: FlowId(3),
+        };
         reader.on_signal(FlowId(3), &Signal::Quack(quack));
         if !random.bernoulli(0.2) {
             let mut fates = Vec::new();
