@@ -94,6 +94,26 @@ def test_a_tail_probe_that_arrived_twice_is_not_lost(tmp_path: Path, reading: Re
     assert lost_s(probes) == pytest.approx(sorted(truth.sent_s[truth.lost].tolist()), abs=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("sender", "channel", "seed", "missing"),
+    [
+        ("linux", "long-bursts", 14, 5),
+        ("linux-bbr3", "bursts", 16, 12),
+        ("freebsd", "bursts", 21, 3),
+        ("freebsd", "fades", 22, 2),
+    ],
+)
+def test_of_copies_whose_acknowledgements_were_lost_none_counts_as_lost(
+    sender: str, channel: str, seed: int, missing: int, tmp_path: Path, reading: Reading
+) -> None:
+    """The first acknowledgement that arrives reports a duplicate, and not which copy came first."""
+    truth = captures.transfer(scenario(sender, channel), tmp_path, seed)
+    probes = down(reading(truth.source))
+    lost = np.round(truth.sent_s[truth.lost], 6)
+    assert set(np.round(lost_s(probes), 6)) <= set(lost)
+    assert len(truth.lost) - len(probes.lost) == missing
+
+
 @pytest.mark.parametrize("channel", CHANNELS)
 @pytest.mark.parametrize("sender", RFC)
 def test_without_dsack_spurious_retransmissions_may_count_as_lost(

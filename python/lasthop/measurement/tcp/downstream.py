@@ -43,7 +43,8 @@ def by_retransmissions(packets: Packets, stream: Stream) -> tuple[Outcomes, Floa
     Returns
     -------
     outcomes : Outcomes
-        Losses; `unknown` counts the units not acknowledged at the end.
+        Losses; `unknown` counts the transmissions whose fate cannot be told, such as those not acknowledged
+        at the end.
     time_s, rtt_s : arrays of float64
         Round-trip times of units that were sent once.
     """
@@ -240,9 +241,15 @@ def _judge(
                 arrived.add(index)
                 break
     latest = max(arrived)
+    # If already the first acknowledgement reports a duplicate, an earlier copy had arrived, and the
+    # acknowledgements of all that had were lost. Of one copy this tells all, of several nothing.
+    hidden = range(latest if echoed in (None, latest) and covered_s in duplicate_s else 0)
+    arrived |= set(hidden[:1] if len(hidden) == 1 else ())
     verdicts: list[bool | None] = []
     for index in range(count):
-        if index in arrived:
+        if len(hidden) > 1 and index in hidden:
+            verdicts.append(None)
+        elif index in arrived:
             verdicts.append(False)
         elif index < latest or reports:
             verdicts.append(True)
