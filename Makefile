@@ -47,8 +47,8 @@ if_there = $(if $(shell cargo $(1) --version 2>/dev/null),cargo $(1) $(2),@echo 
 FEW := LASTHOP_HOSTILE=60 LASTHOP_ENDPOINT_WORLDS=50
 MANY := LASTHOP_HOSTILE=5000 LASTHOP_ENDPOINT_WORLDS=5000 LASTHOP_WORLDS=400 LASTHOP_WIFI_WORLDS=100000 LASTHOP_FUZZ_INPUTS=1000000 LASTHOP_DAMAGED_FILES=20000 LASTHOP_TRANSFERS=0..10 LASTHOP_PATTERNS=all LASTHOP_COMPARISONS=1000 LASTHOP_TUNNEL_WORLDS=3000 LASTHOP_SPLIT_WORLDS=200 LASTHOP_BUMP_WORLDS=1000 LASTHOP_CONNECTIONS=4900
 RUST_TESTS := $(BIN)/python scripts/rust_tests.py
-# Each file of tests runs in one process, since those of a file share what they have computed. Cargos that they start are not
-# of this make.
+# Each file of tests runs in one process, since those of a file share what they have computed. A cargo that a test starts
+# is told nothing of this make, whose jobs it could not share.
 PYTEST := env -u MAKEFLAGS -u MFLAGS $(BIN)/pytest --quiet --numprocesses auto --dist loadfile --no-loadscope-reorder --durations=25 -rs
 
 # Under a name of its own, so that `make --dry-run` asks nothing.
@@ -116,6 +116,7 @@ check-rust: | $(VENV)/.made
 test-python: extension
 	$(PYTEST)
 
+# The two parts of Python's tests; `test` has built the extension before.
 test-real-time:
 	$(PYTEST) --numprocesses 0 -m real_time
 

@@ -241,13 +241,12 @@ def _judge(
                 arrived.add(index)
                 break
     latest = max(arrived)
-    # If already the first acknowledgement reports a duplicate, an earlier copy had arrived, and the
-    # acknowledgements of all that had were lost. Of one copy this tells all, of several nothing.
-    hidden = range(latest if echoed in (None, latest) and covered_s in duplicate_s else 0)
-    arrived |= set(hidden[:1] if len(hidden) == 1 else ())
+    # The first acknowledgement reports a duplicate: an earlier copy had arrived, and its acknowledgement was
+    # lost. If there are several earlier copies, any of them may have arrived.
+    hidden = latest > 1 and echoed in (None, latest) and covered_s in duplicate_s
     verdicts: list[bool | None] = []
     for index in range(count):
-        if len(hidden) > 1 and index in hidden:
+        if hidden and index < latest:
             verdicts.append(None)
         elif index in arrived:
             verdicts.append(False)
