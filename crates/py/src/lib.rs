@@ -70,7 +70,7 @@ mod _lasthop {
     #[pymodule_export]
     use crate::link::{Link, links};
     #[pymodule_export]
-    use crate::metric::{MetricDefinition, better, metric_definitions, unit};
+    use crate::metric::{MetricDefinition, UnknownMetric, better, metric_definitions, unit};
     #[pymodule_export]
     use crate::pool::{Pool, decode};
     #[pymodule_export]
@@ -81,7 +81,7 @@ mod _lasthop {
     #[pymodule_export]
     use crate::run::Run;
     #[pymodule_export]
-    use crate::scenario::{Point, Scenario, UnknownMetric};
+    use crate::scenario::{Point, Scenario};
     #[pymodule_export]
     use crate::scheme::{Scheme, schemes};
     #[pymodule_export]

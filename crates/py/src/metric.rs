@@ -148,3 +148,41 @@ impl<'py> IntoPyObject<'py> for Plain {
         })
     }
 }
+
+/// A metric that does not exist. Returned by `Scenario.find_metric`.
+///
+/// Attributes
+/// ----------
+/// what : str
+///     The kind of thing that does not exist: ``"metric"``, ``"connection"``, ``"connection metric"`` ...
+/// name : str
+///     Its name.
+/// known : list of str
+///     The names that exist.
+/// listed : int
+///     How many of `known` a message lists: not the metrics of parts, which may be thousands.
+#[pyclass(frozen, module = "lasthop._lasthop")]
+pub(crate) struct UnknownMetric(pub(crate) lasthop_experiment::UnknownMetric);
+
+#[pymethods]
+impl UnknownMetric {
+    #[getter]
+    fn what(&self) -> &'static str {
+        self.0.what
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    #[getter]
+    fn known(&self) -> Vec<String> {
+        self.0.known.clone()
+    }
+
+    #[getter]
+    fn listed(&self) -> usize {
+        self.0.listed
+    }
+}

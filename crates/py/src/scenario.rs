@@ -1,24 +1,31 @@
 //! Scenarios.
 
+mod point;
+mod set_ups;
+mod watch;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 use lasthop_experiment::{Experiment, Metrics, Observe, SharedSetup, report};
 use lasthop_live::Emulation;
 use lasthop_predict::{ChannelBursts, LinkAsked};
-use lasthop_scenario::{Bytes, ScenarioError, Scheme, Time};
+use lasthop_scenario::{Bytes, Scheme};
 use numpy::PyArray1;
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict, PyMapping, PyString, PyTuple};
 
 use crate::error::{run_error, scenario_error};
-use crate::metric::metric_name;
+use crate::metric::{UnknownMetric, metric_name};
 use crate::python_scheme::{self, NameOrScheme, PythonScheme};
 use crate::run::Run;
 use crate::value;
+
+pub(crate) use self::point::Point;
+use self::set_ups::SetUps;
+use self::watch::Watch;
 
 /// A simulation scenario: for example a transfer over a wired link and a wireless last hop.
 ///
@@ -65,72 +72,6 @@ use crate::value;
 #[pyclass(frozen, module = "lasthop._lasthop")]
 pub(crate) struct Scenario(Arc<lasthop_scenario::Scenario>, SetUps);
 
-/// A metric that does not exist. Returned by `Scenario.find_metric`.
-///
-/// Attributes
-/// ----------
-/// what : str
-///     The kind of thing that does not exist: ``"metric"``, ``"connection"``, ``"connection metric"`` ...
-/// name : str
-///     Its name.
-/// known : list of str
-///     The names that exist.
-/// listed : int
-///     How many of `known` a message lists: not the metrics of parts, which may be thousands.
-#[pyclass(frozen, module = "lasthop._lasthop")]
-pub(crate) struct UnknownMetric(lasthop_experiment::UnknownMetric);
-
-#[pymethods]
-impl UnknownMetric {
-    #[getter]
-    fn what(&self) -> &'static str {
-        self.0.what
-    }
-
-    #[getter]
-    fn name(&self) -> &str {
-        &self.0.name
-    }
-
-    #[getter]
-    fn known(&self) -> Vec<String> {
-        self.0.known.clone()
-    }
-
-    #[getter]
-    fn listed(&self) -> usize {
-        self.0.listed
-    }
-}
-
-/// The number of schemes whose set-ups are kept.
-const MAX_SET_UPS: usize = 16;
-
-/// The set-ups of schemes that have run, so that many single runs cost no more than those of a study.
-#[derive(Default)]
-struct SetUps(Mutex<BTreeMap<String, SharedSetup>>);
-
-impl SetUps {
-    /// The set-up of a scheme, made unless it is kept.
-    fn get(
-        &self,
-        scenario: &Arc<lasthop_scenario::Scenario>,
-        scheme: &str,
-    ) -> Result<SharedSetup, ScenarioError> {
-        let kept = || self.0.lock().expect("no thread panics while it holds the lock");
-        if let Some(set_up) = kept().get(scheme) {
-            return Ok(set_up.clone());
-        }
-        let set_up = SharedSetup::new(scenario.clone(), scheme)?;
-        let mut kept = kept();
-        if kept.len() >= MAX_SET_UPS {
-            kept.clear();
-        }
-        kept.insert(scheme.to_owned(), set_up.clone());
-        Ok(set_up)
-    }
-}
-
 impl Scenario {
     fn new(scenario: Arc<lasthop_scenario::Scenario>) -> Scenario {
         Scenario(scenario, SetUps::default())
@@ -138,45 +79,6 @@ impl Scenario {
 
     pub(crate) fn inner(&self) -> &Arc<lasthop_scenario::Scenario> {
         &self.0
-    }
-}
-
-/// One combination of values of a sweep. Created by `Scenario.points`.
-///
-/// Attributes
-/// ----------
-/// parameters : dict of str to str
-///     The varied parameters, in the order of the sweep, each with its path and its value in the
-///     syntax of an override.
-/// scenario : Scenario
-///     The scenario with these values, without a sweep.
-#[pyclass(frozen, module = "lasthop._lasthop")]
-pub(crate) struct Point {
-    parameters: Vec<(String, String)>,
-    scenario: Arc<lasthop_scenario::Scenario>,
-}
-
-impl Point {
-    fn new(point: lasthop_scenario::Point) -> Point {
-        Point { parameters: point.parameters, scenario: point.scenario }
-    }
-}
-
-#[pymethods]
-impl Point {
-    #[getter]
-    fn parameters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        self.parameters.iter().map(|(path, value)| (path, value)).into_py_dict(py)
-    }
-
-    #[getter]
-    fn scenario(&self) -> Scenario {
-        Scenario::new(self.scenario.clone())
-    }
-
-    fn __repr__(&self) -> String {
-        let named = |(path, value): &(String, String)| format!("{path}={value}");
-        format!("<Point {}>", self.parameters.iter().map(named).collect::<Vec<_>>().join(", "))
     }
 }
 
@@ -196,38 +98,6 @@ impl Size {
                 Err(error) => Err(PyValueError::new_err(error.to_string())),
             },
         }
-    }
-}
-
-/// Handling of Python signals and calls of the progress function while Rust code runs.
-struct Watch {
-    served: Instant,
-    progress: Option<Py<PyAny>>,
-    /// The exception raised by a signal handler (`KeyboardInterrupt` for Ctrl-C) or the progress function.
-    raised: Option<PyErr>,
-}
-
-impl Watch {
-    fn new(progress: Option<Py<PyAny>>) -> Watch {
-        Watch { served: Instant::now(), progress, raised: None }
-    }
-
-    /// Ten times a second, lets Python handle signals and reports the simulated time. Returns false once either
-    /// has raised an exception.
-    fn keeps_going(&mut self, now: Time) -> bool {
-        if self.served.elapsed() >= Duration::from_millis(100) {
-            self.raised = Python::attach(|py| self.serve(py, now)).err();
-            self.served = Instant::now();
-        }
-        self.raised.is_none()
-    }
-
-    fn serve(&self, py: Python<'_>, now: Time) -> PyResult<()> {
-        py.check_signals()?;
-        if let Some(progress) = &self.progress {
-            progress.call1(py, (now.as_secs_f64(),))?;
-        }
-        Ok(())
     }
 }
 
