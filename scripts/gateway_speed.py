@@ -1,11 +1,12 @@
-"""Measure the gateway: `python scripts/gateway_speed.py PROGRAM [--pepsal PROGRAM]`.
+"""Measure the gateway: `python scripts/gateway_speed.py PROGRAM [--pepsal PROGRAM] [--sing-box PROGRAM]`.
 
 PROGRAM is `lasthop-gateway`. Client, gateway and server are network namespaces of this machine, joined by
 wires; all of them share its processors. Measured are the goodput of one connection and of a hundred,
-forwarded, split, with agents, through a tunnel of two gateways, and split by PEPsal if there is one, and the
-processor time of a gateway for each gigabyte; the time that a client waits for a new connection, and the
-processor time that it costs the gateway; the memory of idle connections; and the delay of packets that pass.
-Needs root, iperf3, and nft for PEPsal. On a machine with other work, `nice -n -19` keeps that out.
+forwarded, split, with agents, through a tunnel of two gateways, and split by PEPsal and sing-box if they are
+there, and the processor time of each for a gigabyte; the time that a client waits for a new connection, and
+the processor time that it costs the gateway; the memory of idle connections; and the delay of packets that
+pass. Needs root, iperf3, and nft for the other two. On a machine with other work, `nice -n -19` keeps that
+out.
 """
 
 from __future__ import annotations
@@ -56,14 +57,18 @@ else:
         stream.recv(1)
         print(f"{{(time.perf_counter() - began) * 1e6:.1f}}")
 """
-PEPSAL_RULES = """
-table inet pepsal {
+PROXY_RULES = """
+table inet proxy {
     chain prerouting {
         type filter hook prerouting priority mangle; policy accept;
         meta l4proto tcp socket transparent 1 meta mark set 1 accept
         iifname "radio0" meta l4proto tcp tproxy ip to 127.0.0.1:5000 meta mark set 1 accept
     }
 }
+"""
+SING_BOX = """
+{"log": {"level": "error"}, "outbounds": [{"type": "direct"}],
+ "inbounds": [{"type": "tproxy", "listen": "127.0.0.1", "listen_port": 5000}]}
 """
 
 
@@ -74,11 +79,12 @@ def main() -> None:
     )
     parser.add_argument("program", type=Path, help="lasthop-gateway")
     parser.add_argument("--pepsal", type=Path, help="pepsal")
+    parser.add_argument("--sing-box", type=Path, help="sing-box")
     parser.add_argument("--idle", type=int, default=4000, help="number of idle connections")
     parser.add_argument("--runs", type=int, default=5, help="transfers of each kind")
     parser.add_argument("--seconds", type=int, default=3, help="length of a transfer")
     options = parser.parse_args()
-    needed("iperf3", *(["nft"] if options.pepsal else []))
+    needed("iperf3", *(["nft"] if options.pepsal or options.sing_box else []))
     program = [str(options.program.resolve())]
     with Network() as network:
         network.wire("server", "wired0", 2)
@@ -90,28 +96,37 @@ def main() -> None:
         }
         for scheme in ("basic", "arq", "packet-fec"):
             arms[f"tunnel ({scheme})"] = partial(network.tunnel, f'scheme = "{scheme}"\n', "", program)
+        proxies = {}
         if options.pepsal:
-            arms["PEPsal"] = lambda: pepsal(network, options.pepsal.resolve())
+            proxies["PEPsal"] = [str(options.pepsal.resolve()), "-p", "5000", "-c", "4096"]
+        if options.sing_box:
+            configuration = network.directory / "sing-box.json"
+            configuration.write_text(SING_BOX, encoding="utf-8")
+            proxies["sing-box"] = [str(options.sing_box.resolve()), "run", "-c", str(configuration)]
+        arms |= {name: partial(proxy, network, line) for name, line in proxies.items()}
         print(
-            f"{'Gb/s, median of ' + str(options.runs):<26}{'1 connection':>18}{'100 connections':>18}  s/GB"
+            f"{'Gb/s, median of ' + str(options.runs):<26}{'1 connection':>20}{'100 connections':>20}  s/GB"
         )
         for name, arm in arms.items():
-            with arm():  # type: ignore[attr-defined]
-                # PEPsal has no status, and what is forwarded costs no process.
-                is_own = name not in ("forwarded", "PEPsal")
-                pid = network.status(program)["pid"] if is_own else None
+            with arm() as process:  # type: ignore[attr-defined]
+                # The others have no status, and what is forwarded costs no process.
+                pid = None
+                if name in proxies:
+                    pid = process.pid
+                elif name != "forwarded":
+                    pid = network.status(program)["pid"]
                 before_s, rates = spent_s(pid), []
                 for connections in (1, 100):
                     line = ["-t", str(options.seconds), "-P", str(connections)]
                     line += ["-B", BEHIND] if "tunnel" in name else []
                     rates.append([network.transfer(line) for _ in range(options.runs)])
                 gigabytes = sum(map(sum, rates)) * options.seconds / 8e9
-                cost = f"{(spent_s(pid) - before_s) / gigabytes:6.2f}" if is_own else ""
+                cost = f"{(spent_s(pid) - before_s) / gigabytes:6.2f}" if pid else ""
             cells = [
                 f"{statistics.median(each) / 1e9:.2f} ({min(each) / 1e9:.2f}-{max(each) / 1e9:.2f})"
                 for each in rates
             ]
-            print(f"{name:<26}{cells[0]:>18}{cells[1]:>18}{cost}", flush=True)
+            print(f"{name:<26}{cells[0]:>20}{cells[1]:>20}{cost}", flush=True)
         print()
         delays(network, program)
         for name in ("forwarded", "split", "agents (snoop)"):
@@ -169,16 +184,16 @@ def nothing() -> Iterator[None]:
 
 
 @contextmanager
-def pepsal(network: Network, program: Path) -> Iterator[None]:
-    """Run PEPsal with the rules of its documentation, for IPv4."""
+def proxy(network: Network, line: list[str]) -> Iterator[subprocess.Popen[bytes]]:
+    """Run another splitting proxy, with the rules of PEPsal's documentation, for IPv4."""
     name = network.names["gateway"]
     network.run("gateway", ["ip", "rule", "add", "fwmark", "1", "lookup", "100"])
-    network.run("gateway", ["ip", "route", "add", "local", "default", "dev", "lo", "table", "100"])
-    subprocess.run(["ip", "netns", "exec", name, "nft", "-f", "-"], input=PEPSAL_RULES, text=True, check=True)
-    with network.running("gateway", [str(program), "-p", "5000", "-c", "4096"]):
-        time.sleep(0.5)
-        yield
-    network.run("gateway", ["nft", "delete", "table", "inet", "pepsal"])
+    network.run("gateway", ["ip", "route", "replace", "local", "default", "dev", "lo", "table", "100"])
+    subprocess.run(["ip", "netns", "exec", name, "nft", "-f", "-"], input=PROXY_RULES, text=True, check=True)
+    with network.running("gateway", line) as process:
+        time.sleep(1)
+        yield process
+    network.run("gateway", ["nft", "delete", "table", "inet", "proxy"])
     network.run("gateway", ["ip", "rule", "del", "fwmark", "1", "lookup", "100"])
 
 
