@@ -62,6 +62,8 @@ pub(crate) fn configure(socket: &impl AsFd, is_ipv4: bool, tcp: &Tcp) -> io::Res
     sockopt::set_tcp_nodelay(socket, true)?;
     sockopt::set_socket_keepalive(socket, true)?;
     sockopt::set_tcp_keepidle(socket, IDLE)?;
+    // An urgent byte that another one follows would be lost.
+    sockopt::set_socket_oobinline(socket, true)?;
     // If the process dies, both ends learn it at once.
     sockopt::set_socket_linger(socket, Some(Duration::ZERO))?;
     if let Some(name) = &tcp.congestion {
@@ -81,7 +83,11 @@ pub(crate) fn configure(socket: &impl AsFd, is_ipv4: bool, tcp: &Tcp) -> io::Res
     }
     if let Some(rto) = tcp.rto_min {
         setsockopt(socket, options::RtoMin, &((rto.as_nanos() / 1000) as u32)).map_err(|error| {
-            io::Error::new(io::Error::from(error).kind(), format!("rto_min: {error}; it needs Linux 6.15"))
+            let remedy = match error {
+                Errno::EINVAL => "it has at least two ticks of the kernel, such as 8 ms at 250 Hz",
+                _ => "it needs Linux 6.15",
+            };
+            io::Error::new(io::Error::from(error).kind(), format!("rto_min: {error}; {remedy}"))
         })?;
     }
     if let Some(size) = tcp.packet_size {

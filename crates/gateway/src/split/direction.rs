@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
-use rustix::net::{Shutdown, shutdown};
+use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice};
 
 /// A pipe between the two sockets.
@@ -71,6 +71,10 @@ pub(super) struct Direction {
     /// Whether the source may have data, and the destination room. Events set them; the socket's answer clears them.
     pub(super) is_readable: bool,
     pub(super) is_writable: bool,
+    /// Whether the source may have an urgent byte: the kernel puts neither it nor what follows into a pipe.
+    pub(super) has_urgent: bool,
+    /// An urgent byte that has been read and not written.
+    urgent: Option<u8>,
     /// Whether the source has no more data, and the destination knows.
     is_read: bool,
     is_ended: bool,
@@ -106,7 +110,7 @@ impl Direction {
             let was_written = was_read.and_then(|read| Ok(self.write(destination)? || read));
             match was_written {
                 Err(_) => return Progress::Broken,
-                Ok(_) if self.is_read && self.waiting == 0 => {
+                Ok(_) if self.is_read && self.waiting == 0 && self.urgent.is_none() => {
                     self.is_ended = true;
                     return match shutdown(destination, Shutdown::Write) {
                         Ok(()) => Progress::Ended,
@@ -123,7 +127,7 @@ impl Direction {
     /// Takes data from the source into the pipe. Returns whether there were any.
     fn read(&mut self, source: &OwnedFd, pipes: &mut Pipes) -> io::Result<bool> {
         let room = pipes.size.saturating_sub(self.waiting);
-        if !self.is_readable || self.is_read || room == 0 {
+        if !self.is_readable || self.is_read || room == 0 || self.urgent.is_some() {
             return Ok(false);
         }
         if self.pipe.is_none() {
@@ -131,6 +135,11 @@ impl Direction {
         }
         let Some(pipe) = &self.pipe else { return Ok(false) };
         match splice(source, None, &pipe.write, None, room, SpliceFlags::MOVE | SpliceFlags::NONBLOCK) {
+            Ok(0) | Err(Errno::AGAIN) if self.has_urgent && self.waiting == 0 => {
+                return self.read_urgent(source);
+            }
+            // What is before the urgent byte is carried over first.
+            Ok(0) if self.has_urgent => {}
             Ok(0) => self.is_read = true,
             Ok(len) => {
                 self.waiting += len;
@@ -145,8 +154,46 @@ impl Direction {
         Ok(false)
     }
 
+    /// Takes an urgent byte that the source has reached. Returns whether there was one.
+    fn read_urgent(&mut self, source: &OwnedFd) -> io::Result<bool> {
+        let mut byte = [0];
+        match recv(source, &mut byte[..], RecvFlags::DONTWAIT) {
+            Ok((0, _)) => self.is_read = true,
+            Ok(_) => self.urgent = Some(byte[0]),
+            // It is on its way.
+            Err(Errno::AGAIN) => {
+                self.is_readable = false;
+                return Ok(false);
+            }
+            Err(Errno::INTR) => return Ok(true),
+            Err(error) => return Err(error.into()),
+        }
+        self.has_urgent = false;
+        Ok(true)
+    }
+
+    /// Gives an urgent byte to the destination.
+    fn write_urgent(&mut self, byte: u8, destination: &OwnedFd) -> io::Result<bool> {
+        match send(destination, &[byte], SendFlags::OOB | SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+            Ok(_) => {
+                self.urgent = None;
+                self.carried += 1;
+                Ok(true)
+            }
+            Err(Errno::AGAIN) => {
+                self.is_writable = false;
+                Ok(false)
+            }
+            Err(Errno::INTR) => Ok(true),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Gives data from the pipe to the destination. Returns whether it took any.
     fn write(&mut self, destination: &OwnedFd) -> io::Result<bool> {
+        if let Some(byte) = self.urgent.filter(|_| self.is_writable) {
+            return self.write_urgent(byte, destination);
+        }
         let Some(pipe) = self.pipe.as_ref().filter(|_| self.waiting > 0 && self.is_writable) else {
             return Ok(false);
         };

@@ -168,7 +168,8 @@ impl Connections {
                 self.all.len() - 1
             });
             let data = index as u64 * 2;
-            let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+            let flags =
+                EventFlags::IN | EventFlags::OUT | EventFlags::PRI | EventFlags::RDHUP | EventFlags::ET;
             let watched = epoll::add(&self.epoll, &split.client, EventData::new_u64(data), flags)
                 .and_then(|()| epoll::add(&self.epoll, &split.server, EventData::new_u64(data + 1), flags));
             let (to_server, to_client) = Default::default();
@@ -190,6 +191,7 @@ impl Connections {
         };
         let fails = flags.intersects(EventFlags::ERR | EventFlags::HUP);
         from.is_readable |= fails || flags.intersects(EventFlags::IN | EventFlags::RDHUP);
+        from.has_urgent |= flags.contains(EventFlags::PRI);
         to.is_writable |= fails || flags.contains(EventFlags::OUT);
         if !mem::replace(&mut connection.is_ready, true) {
             self.ready.push_back(index);

@@ -8,7 +8,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::sys::socket::{setsockopt, sockopt};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, connect as begin_to_connect, socket_with};
+use rustix::net::sockopt::set_socket_oobinline;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, connect as begin_to_connect, recv, send,
+    socket_with,
+};
 
 use super::hosts::{CLIENT, Host, Network, PATIENCE, SERVER, address, connect, echo, ip, nft, talk};
 
@@ -78,6 +82,47 @@ fn servers_that_cannot_be_reached_stay_so() {
     let _ = network.client.run(move || attempt("10.8.0.1", short));
     gateway.expect("passed_by_silence", 2);
     assert_eq!((gateway.count("split"), gateway.count("failures")), (0, 0));
+}
+
+/// In its place in the stream, and as urgent.
+#[test]
+fn urgent_bytes_are_carried_over() {
+    let Some(network) = Network::of("splits::urgent_bytes_are_carried_over") else { return };
+    let gateway = network.start("unhelped = 0");
+    let listeners =
+        network.server.run(|| SERVER.map(|host| TcpListener::bind(address(host, 7002)).expect("a port")));
+    for (host, listener) in SERVER.iter().zip(listeners) {
+        let mut client = network.client.run(move || connect(host, 7002).expect("a listener"));
+        let (mut server, _) = listener.accept().expect("a connection");
+        server.set_read_timeout(Some(PATIENCE)).expect("a socket");
+        set_socket_oobinline(&server, true).expect("a socket");
+        for pause in [Duration::ZERO, Duration::from_millis(20)] {
+            for (data, flags) in [
+                (&b"abc"[..], SendFlags::empty()),
+                (b"!", SendFlags::OOB),
+                (b"def", SendFlags::empty()),
+                (b"?", SendFlags::OOB),
+            ] {
+                assert_eq!(send(&client, data, flags), Ok(data.len()));
+                thread::sleep(pause);
+            }
+            let mut read = [0; 8];
+            server.read_exact(&mut read).expect("all of it");
+            assert_eq!(&read, b"abc!def?", "{host}, {pause:?}");
+        }
+        set_socket_oobinline(&server, false).expect("a socket");
+        assert_eq!(send(&client, b"*", SendFlags::OOB), Ok(1));
+        let end = Instant::now() + PATIENCE;
+        while recv(&server, &mut [0][..], RecvFlags::OOB).is_err() {
+            assert!(Instant::now() < end, "it is not urgent");
+        }
+        client.write_all(b"x").expect("it is open");
+        client.shutdown(Shutdown::Write).expect("it is open");
+        let mut rest = Vec::new();
+        server.read_to_end(&mut rest).expect("its end");
+        assert_eq!(rest, b"x");
+    }
+    assert_eq!(gateway.count("split"), 2);
 }
 
 #[test]
@@ -252,7 +297,7 @@ table inet firewall {
     if !nft(RULES) {
         return;
     }
-    let gateway = network.start("");
+    let gateway = network.start("past_firewall = true");
     let peers = network.server.run(|| echo(SERVER, 7000));
     for (host, masqueraded) in SERVER.into_iter().zip(["10.2.0.1", "fd02::1"]) {
         network.client.run(move || {
