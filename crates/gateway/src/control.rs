@@ -7,7 +7,7 @@
 use std::fs::{self, DirBuilder};
 use std::io::{self, BufRead, BufReader, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
-use std::net::{IpAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -19,7 +19,8 @@ use std::time::{Duration, Instant};
 
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, recvmsg, sendmsg, socket_with,
+    SendAncillaryMessage, SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType, recvmsg, sendmsg,
+    shutdown, socket_with, sockopt,
 };
 use serde_json::{Map, Value, json};
 
@@ -45,6 +46,9 @@ const READERS: usize = 16;
 
 /// How long the gateway may take to answer.
 const ANSWER: Duration = Duration::from_secs(10);
+
+/// The connections to each listener that may wait.
+const BACKLOG: i32 = 128;
 
 /// The page at the address for Prometheus.
 const PAGE: &str = include_str!("page.html");
@@ -90,34 +94,36 @@ pub(crate) struct Control {
     pub(crate) commands: Commands,
     pub(crate) is_observing: bool,
     pub(crate) began: Instant,
+    /// The listener at `gateway.metrics`.
+    pub(crate) metrics: Option<TcpListener>,
 }
 
 impl Control {
     /// Answers requests at a [prepared](prepare) socket, and at `gateway.metrics`, in threads of their own, for good.
     pub(crate) fn serve(self: &Arc<Control>, socket: OwnedFd) -> io::Result<()> {
-        let gateway = self.config().gateway;
         let control = Arc::clone(self);
-        let listener = listen(socket, &gateway.control)?;
+        let listener = listen(socket, &self.config().gateway.control)?;
         thread::Builder::new().name(String::from("control")).spawn(move || {
             for stream in listener.incoming().flatten() {
                 // One who asks and leaves costs nothing.
                 let _ = control.answer(&stream);
             }
         })?;
-        if let Some(address) = gateway.metrics {
-            let wrong = |error: io::Error| {
-                io::Error::new(error.kind(), format!("gateway.metrics {address}: {error}"))
-            };
-            let listener = TcpListener::bind(address).map_err(wrong)?;
-            for _ in 0..READERS {
-                let (control, listener) = (Arc::clone(self), listener.try_clone()?);
-                thread::Builder::new().name(String::from("metrics")).spawn(move || {
-                    for stream in listener.incoming().flatten() {
-                        let end = Instant::now() + HTTP_PATIENCE;
-                        let _ = control.answer_http(&mut Hurried { stream, end });
+        for listener in self.metrics.iter().flat_map(|listener| std::iter::repeat_n(listener, READERS)) {
+            let (control, listener) = (Arc::clone(self), listener.try_clone()?);
+            thread::Builder::new().name(String::from("metrics")).spawn(move || {
+                loop {
+                    match listener.accept() {
+                        Ok((stream, _)) => {
+                            let end = Instant::now() + HTTP_PATIENCE;
+                            let _ = control.answer_http(&mut Hurried { stream, end });
+                        }
+                        // A successor listens in its place.
+                        Err(error) if error.kind() == io::ErrorKind::InvalidInput => return,
+                        Err(_) => {}
                     }
-                })?;
-            }
+                }
+            })?;
         }
         Ok(())
     }
@@ -152,6 +158,9 @@ impl Control {
                             return Err(io::ErrorKind::InvalidData.into());
                         }
                         log::event("handed over", json!({}));
+                        if let Some(metrics) = &self.metrics {
+                            shutdown(metrics, Shutdown::Both)?;
+                        }
                         let _ = given.send(());
                         Ok(())
                     }
@@ -376,9 +385,24 @@ pub(crate) fn prepare(path: &Path) -> io::Result<OwnedFd> {
     Ok(socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?)
 }
 
+/// A listener at `gateway.metrics`, beside that of a gateway from which this one takes over.
+pub(crate) fn listen_for_metrics(address: SocketAddr) -> io::Result<TcpListener> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let bound = || {
+        let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+        sockopt::set_socket_reuseaddr(&socket, true)?;
+        sockopt::set_socket_reuseport(&socket, true)?;
+        rustix::net::bind(&socket, &address)?;
+        rustix::net::listen(&socket, BACKLOG)?;
+        Ok(socket.into())
+    };
+    bound().map_err(|error: io::Error| {
+        io::Error::new(error.kind(), format!("gateway.metrics {address}: {error}"))
+    })
+}
+
 /// Listens at `path`, in place of a gateway that is gone.
 fn listen(socket: OwnedFd, path: &Path) -> io::Result<UnixListener> {
-    const BACKLOG: i32 = 128;
     let wrong = |error: io::Error| wrong(path, error);
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(wrong(error)),

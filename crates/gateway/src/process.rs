@@ -73,8 +73,9 @@ pub(crate) fn run(file: &Path, config: Config, is_observing: bool, replaces: boo
     }
     // A confined process can make no socket that reaches services of this host.
     let (socket, manager) = (control::prepare(&path)?, Manager::of_environment()?);
+    // Before a running gateway gives up what it has, as is all else that may fail.
+    let metrics = config.gateway.metrics.map(control::listen_for_metrics).transpose()?;
     let sandbox = Sandbox::enter(file, &config)?;
-    // Before a running gateway gives up what it has.
     arms::key_of(&config)?;
     let inheritance = predecessor.as_ref().map(control::take_over).transpose()?;
     let (evidence, board, shaped) = (Shared::default(), Board::default(), Shaped::default());
@@ -98,6 +99,7 @@ pub(crate) fn run(file: &Path, config: Config, is_observing: bool, replaces: boo
         commands: told,
         is_observing,
         began: Instant::now(),
+        metrics,
     });
     control.serve(socket)?;
     obey_signals(signals, &control)?;

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::process::Command;
 
@@ -94,11 +95,17 @@ fn a_successor_takes_over() {
 #[test]
 fn idle_gateways_succeed_each_other() {
     let Some(network) = Network::of("succession::idle_gateways_succeed_each_other") else { return };
-    let mut running = network.start("");
+    let keys = "metrics = \"127.0.0.1:9330\"";
+    let mut running = network.start(keys);
     for _ in 0..5 {
-        let next = network.start_with("", &["--replace"]);
+        let next = network.start_with(keys, &["--replace"]);
         assert!(running.wait().contains("\"event\":\"drained\""));
         running = next;
+        let mut page = TcpStream::connect("127.0.0.1:9330").expect("it listens");
+        page.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("it reads");
+        let mut answer = String::new();
+        page.read_to_string(&mut answer).expect("an answer");
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     }
 }
 
