@@ -72,10 +72,12 @@ counters! {
         refused,
         /// Flows whose server did not answer in time, left alone.
         passed_by_silence,
-        /// Flows left alone since a firewall of this host stops their clients, or clients get no answer from it.
+        /// Flows left alone since a firewall of this host stops their clients or its answers, or a split would pass it by.
         passed_by_firewall,
         /// Flows left alone since this process stood still; one whose client asked again counts twice.
         passed_by_stall,
+        /// Flows left alone since the rules changed while they opened.
+        passed_by_reload,
         /// Flows of the share that would have asked for help, while only observing.
         observed,
         /// Connections that the client gave up before it had an answer.

@@ -38,7 +38,8 @@ use crate::observe::{Observer, Shared};
 use crate::openings::{Full, Opening, Openings, Stage};
 use crate::policy::{Help, Policy, Reason};
 use crate::setup::{
-    Listener, Side, inherited_listeners, observer_of, open_listeners, random_seed, routes_of, rules_of,
+    Listener, Side, fence_fault, inherited_listeners, observer_of, open_listeners, random_seed, routes_of,
+    rules_of,
 };
 use crate::shaper::{Shaped, Shaper};
 use crate::split::Split;
@@ -87,6 +88,8 @@ pub(crate) struct Gateway {
     policy: Policy,
     marks: Marks,
     rules: Netlink,
+    /// Those that the kernel has from this process.
+    installed: String,
     seed: u32,
     queue: Queue,
     /// For what is read from the queue.
@@ -96,6 +99,8 @@ pub(crate) struct Gateway {
     interfaces: HashMap<u32, Option<usize>>,
     openings: Openings,
     doors: Doors,
+    /// The chains of others that splits would pass by. While there are any, there are no splits.
+    fences: Vec<String>,
     workers: Vec<Worker>,
     /// `None` if no flow may have agents.
     agents: Option<Agents>,
@@ -149,6 +154,9 @@ impl Gateway {
         (counters, evidence, board, shaped): (Arc<Counters>, Shared, Board, Shaped),
         (commands, bell): (Receiver<Command>, OwnedFd),
     ) -> io::Result<Gateway> {
+        if let Some(fault) = fence_fault(&config).filter(|_| !is_observing) {
+            return Err(io::Error::other(fault));
+        }
         let marks = Marks::new(config.gateway.mark_bit);
         let number = config.gateway.number;
         let has_predecessor = inheritance.is_some();
@@ -186,6 +194,7 @@ impl Gateway {
             policy: Policy::new(&config),
             marks,
             rules,
+            installed: String::new(),
             seed,
             queue,
             buffer: vec![0; 1 << 16],
@@ -193,6 +202,7 @@ impl Gateway {
             interfaces: HashMap::new(),
             openings,
             doors: Doors::new(firewall::has_firewall()),
+            fences: Vec::new(),
             workers: Vec::new(),
             agents: None,
             tunnel: None,
@@ -260,9 +270,34 @@ impl Gateway {
             self.count(Instant::now())?;
         }
         let is_observed = self.observer.is_some();
-        rules_of(&self.config, self.seed, is_observed, self.is_observing).install(&mut self.rules)?;
-        self.count_anew();
+        let rules = rules_of(&self.config, self.seed, is_observed, self.is_observing);
+        let text = rules.text();
+        if self.installed != text {
+            // The kernel drops what it holds for rules that are replaced.
+            self.pass_openings()?;
+            let passed = self.pass_held()?;
+            self.counters.passed_by_reload.add(passed);
+            rules.install(&mut self.rules)?;
+            self.installed = text;
+            self.count_anew();
+        }
         self.beat()
+    }
+
+    /// Lets the SYNs pass whose servers have not answered.
+    fn pass_openings(&mut self) -> io::Result<()> {
+        for number in self.openings.connecting() {
+            let Some(Opening { server, stage: Stage::Connecting { held, mark }, .. }) =
+                self.openings.remove(number)
+            else {
+                continue;
+            };
+            // Closed first, so that the server's late answer is the client's.
+            drop(server);
+            self.counters.passed_by_reload.one();
+            self.queue.decide(held, Verdict::Pass(mark))?;
+        }
+        Ok(())
     }
 
     /// Works until it is told to end, and tells the service manager that it does.
@@ -350,8 +385,8 @@ impl Gateway {
             Some((number, Stage::Answering)) => match self.way(door, syn, now) {
                 Way::Open => {
                     let repeats = self.openings.repeated(number);
-                    self.note_repeated(door, repeats, now);
-                    return Some(self.answer(mark));
+                    self.answer_again(door, (id, mark), repeats, now);
+                    return None;
                 }
                 Way::Trial => return None,
                 Way::Closed => {
@@ -393,6 +428,10 @@ impl Gateway {
             Help::Agents(scheme) => {
                 let mark = self.give_agents(syn, scheme, now);
                 return Some(Verdict::Pass(mark));
+            }
+            Help::Split if !self.fences.is_empty() => {
+                self.counters.passed_by_firewall.one();
+                return pass;
             }
             Help::Split => {}
         }

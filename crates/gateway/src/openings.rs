@@ -5,8 +5,8 @@
 //!                         │ connect to the server, in the client's name
 //!                         ├─ it answers: the SYN goes to the listener, which answers the client ──> accept ──> worker
 //!                         ├─ it refuses, or cannot be reached: the SYN passes, so that the client gets that very answer
-//!                         └─ it is silent for too long: the SYN passes; so do others to that port of the server, for a minute,
-//!                            and the next server has less time, until one has answered
+//!                         └─ it is silent for too long: the SYN passes; so do others of that client to that port of the server,
+//!                            for a minute, and the next server has less time, until one has answered
 //! ```
 
 use std::collections::{HashMap, VecDeque};
@@ -16,10 +16,11 @@ use std::time::{Duration, Instant};
 
 use crate::flow::Flow;
 
-/// How long a client may take to complete the handshake.
-const HANDSHAKE: Duration = Duration::from_secs(10);
+/// How long a client may take to complete the handshake: Linux answers it five times again, after 1, 3, 7, 15 and 31 s. The
+/// radio may have been away all that time.
+const HANDSHAKE: Duration = Duration::from_secs(32);
 
-/// How long a server's port that was silent is left alone, and how many of them are remembered.
+/// How long a server's port that was silent is left alone by a client, and how many of them are remembered.
 const SILENCE: Duration = Duration::from_secs(60);
 const SILENT_SERVERS: usize = 4096;
 
@@ -71,7 +72,8 @@ pub(crate) struct Openings {
     per_client: HashMap<IpAddr, u32>,
     /// In the order of time, for each stage: its deadlines have the same distance.
     deadlines: [VecDeque<(Instant, u64)>; 2],
-    silent: HashMap<SocketAddr, Instant>,
+    /// By client: an answer that does not come back to one client's address may come back to that of another.
+    silent: HashMap<(IpAddr, SocketAddr), Instant>,
     next: u64,
     limit: usize,
     limit_per_client: u32,
@@ -114,7 +116,7 @@ impl Openings {
 
     /// Whether a flow may be opened at `now`.
     pub(crate) fn admit(&self, flow: &Flow, now: Instant) -> Result<(), Full> {
-        if self.silent.get(&flow.server).is_some_and(|until| now < *until) {
+        if self.silent.get(&(flow.client.ip(), flow.server)).is_some_and(|until| now < *until) {
             return Err(Full::Silent);
         }
         let of_client = self.per_client.get(&flow.client.ip()).copied().unwrap_or(0);
@@ -187,7 +189,7 @@ impl Openings {
                 let opening = self.remove(number)?;
                 if stage == 0 {
                     self.silences = self.silences.saturating_add(1);
-                    self.remember_silence(opening.flow.server, now);
+                    self.remember_silence((opening.flow.client.ip(), opening.flow.server), now);
                 }
                 return Some(opening);
             }
@@ -201,18 +203,24 @@ impl Openings {
         all.map(|(number, opening)| (*number, opening.flow.server))
     }
 
+    /// The numbers of the openings whose servers have not answered.
+    pub(crate) fn connecting(&self) -> Vec<u64> {
+        let all = self.all.iter().filter(|(_, opening)| opening.stage != Stage::Answering);
+        all.map(|(number, _)| *number).collect()
+    }
+
     /// Removes any one, if there is one.
     pub(crate) fn pop(&mut self) -> Option<Opening> {
         let number = *self.all.keys().next()?;
         self.remove(number)
     }
 
-    fn remember_silence(&mut self, server: SocketAddr, now: Instant) {
+    fn remember_silence(&mut self, ends: (IpAddr, SocketAddr), now: Instant) {
         if self.silent.len() >= SILENT_SERVERS {
             self.silent.retain(|_, until| now < *until);
         }
         if self.silent.len() < SILENT_SERVERS {
-            self.silent.insert(server, now + SILENCE);
+            self.silent.insert(ends, now + SILENCE);
         }
     }
 
@@ -267,13 +275,14 @@ mod tests {
         let expired = openings.expire(over).expect("the silent one");
         assert_eq!(expired.stage, Stage::Connecting { held: 7, mark: 9 });
         assert!(openings.get(number).is_none());
-        assert_eq!(openings.admit(&flow(2, 1, 5), over), Err(Full::Silent));
+        assert_eq!(openings.admit(&flow(1, 1, 5), over), Err(Full::Silent));
+        assert_eq!(openings.admit(&flow(2, 1, 5), over), Ok(()), "answers to another may come back");
         assert_eq!(openings.admit(&flow(2, 2, 5), over), Ok(()), "it has answered");
-        let other_port = Flow { server: ([10, 0, 1, 1], 443).into(), ..flow(2, 1, 5) };
+        let other_port = Flow { server: ([10, 0, 1, 1], 443).into(), ..flow(1, 1, 5) };
         assert_eq!(openings.admit(&other_port, over), Ok(()), "a firewall may drop what is for one port");
-        assert_eq!(openings.admit(&flow(2, 1, 5), over + SILENCE), Ok(()));
+        assert_eq!(openings.admit(&flow(1, 1, 5), over + SILENCE), Ok(()));
         assert!(openings.expire(over).is_none());
-        let expired = openings.expire(now + Duration::from_secs(11)).expect("the other");
+        let expired = openings.expire(now + Duration::from_secs(1) + HANDSHAKE).expect("the other");
         assert_eq!((expired.stage, openings.len()), (Stage::Answering, 0));
         assert_eq!(openings.admit(&flow(2, 2, 5), over), Ok(()), "a client is no reason");
     }
@@ -281,11 +290,12 @@ mod tests {
     #[test]
     fn the_memory_of_silence_is_bounded() {
         let (mut openings, now) = (Openings::new(0, 10, 10, Duration::from_secs(3)), Instant::now());
+        let client = [10, 0, 0, 1].into();
         for port in 0..SILENT_SERVERS as u16 + 100 {
-            openings.remember_silence(([10, 0, 1, 1], port).into(), now);
+            openings.remember_silence((client, ([10, 0, 1, 1], port).into()), now);
         }
         assert_eq!(openings.silent.len(), SILENT_SERVERS);
-        openings.remember_silence(([10, 0, 1, 2], 80).into(), now + SILENCE);
+        openings.remember_silence((client, ([10, 0, 1, 2], 80).into()), now + SILENCE);
         assert_eq!(openings.silent.len(), 1, "what is over makes room");
     }
 
@@ -301,7 +311,7 @@ mod tests {
             let (mut limit, mut hold) = (12, Duration::from_secs(3));
             let (mut openings, mut now) = (Openings::new(16, limit, 5, hold), Instant::now());
             let mut known: BTreeMap<(u8, u8, u16), (u64, Stage, Instant)> = BTreeMap::new();
-            let mut silent: BTreeMap<u8, Instant> = BTreeMap::new();
+            let mut silent: BTreeMap<(u8, u8), Instant> = BTreeMap::new();
             let mut silences = 0;
             for step in 0..600 {
                 now += Duration::from_millis(draw.below(if step % 100 == 99 { 70_000 } else { 300 }));
@@ -317,7 +327,7 @@ mod tests {
                     if stage == Stage::Answering {
                         see("a client was given up");
                     } else {
-                        silent.insert(key.1, now + SILENCE);
+                        silent.insert((key.0, key.1), now + SILENCE);
                         silences += 1;
                         see("a server was given up");
                     }
@@ -341,7 +351,9 @@ mod tests {
                     (None, _) => {
                         let of_client = known.keys().filter(|(client, ..)| *client == key.0).count();
                         let expected = match () {
-                            () if silent.get(&key.1).is_some_and(|until| now < *until) => Err(Full::Silent),
+                            () if silent.get(&(key.0, key.1)).is_some_and(|until| now < *until) => {
+                                Err(Full::Silent)
+                            }
                             () if known.len() >= limit as usize || of_client >= 5 => Err(Full::Limit),
                             () => Ok(()),
                         };

@@ -56,6 +56,9 @@ pub(crate) fn run(file: &Path, config: Config, is_observing: bool, replaces: boo
     if replaces && !is_observing {
         agents::check(&config)?;
     }
+    if !is_observing {
+        setup::check_reverse_paths(&config)?;
+    }
     let path = config.gateway.control.clone();
     let predecessor = if replaces { Some(control::connect(&path)?) } else { None };
     if predecessor.is_none() && control::ask(&path, "status").is_ok() {

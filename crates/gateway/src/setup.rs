@@ -10,9 +10,10 @@ use nix::sys::socket::SockProtocol;
 use serde_json::json;
 
 use crate::agents;
-use crate::config::{Config, Tcp};
+use crate::config::{Clients, Config, SchemeName, Tcp};
 use crate::counters::Counters;
 use crate::kernel::Marks;
+use crate::kernel::filter;
 use crate::kernel::links;
 use crate::kernel::log::Log;
 use crate::kernel::netlink::Netlink;
@@ -86,6 +87,30 @@ pub(crate) fn observer_of(
     }
 }
 
+/// Checks that the kernel takes the packets of servers, which have the mark of this host's own, for what they are: with
+/// `src_valid_mark`, the filter of reverse paths looks for their sources by that mark, finds this host, and drops them.
+pub(crate) fn check_reverse_paths(config: &Config) -> io::Result<()> {
+    if !config.uses(SchemeName::ITcp) {
+        return Ok(());
+    }
+    let setting = |interface: &str, name: &str| {
+        let text = std::fs::read_to_string(format!("/proc/sys/net/ipv4/conf/{interface}/{name}")).ok();
+        text.and_then(|text| text.trim().parse::<u8>().ok()).unwrap_or(0)
+    };
+    let effective = |interface: &str, name: &str| setting(interface, name).max(setting("all", name));
+    let interfaces = std::fs::read_dir("/proc/sys/net/ipv4/conf")?.flatten();
+    for name in interfaces.filter_map(|entry| entry.file_name().into_string().ok()) {
+        let is_own = ["lo", "all", "default"].contains(&name.as_str());
+        if !is_own && effective(&name, "src_valid_mark") > 0 && effective(&name, "rp_filter") > 0 {
+            return Err(io::Error::other(format!(
+                "net.ipv4.conf: {name} has both src_valid_mark and rp_filter, by which the kernel drops the packets of the \
+                 servers of split connections; set one of them to 0, for \"all\" as well"
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// The rules of a file; those by which flows are observed only with `is_observed`, if they are to be. With `is_observing`, no
 /// flow is held, so that those of both arms open alike.
 pub(crate) fn rules_of(config: &Config, seed: u32, is_observed: bool, is_observing: bool) -> Rules {
@@ -94,6 +119,7 @@ pub(crate) fn rules_of(config: &Config, seed: u32, is_observed: bool, is_observi
     let tunnel = config.tunnel.as_ref().filter(|_| !is_observing);
     Rules::new(&Parameters {
         radio: &radios,
+        clients: [Clients::Radio, Clients::Wired].map(|each| gateway.clients.contains(&each)),
         marks: Marks::new(gateway.mark_bit),
         number: gateway.number,
         holds: !is_observing,
@@ -114,6 +140,27 @@ pub(crate) fn diversions_of(config: &Config) -> String {
     let each = config.gateway.radio.iter().zip(&bumps).enumerate();
     each.map(|(number, (radio, bump))| Rules::diversion(number, radio, marks, (bump, 0), size).text())
         .collect()
+}
+
+/// The chains of others that decide which packets are forwarded, or where to; none if splits may pass them by, or there are none.
+pub(crate) fn fences(config: &Config) -> Vec<String> {
+    match config.gateway.past_firewall || !config.uses(SchemeName::ITcp) {
+        true => Vec::new(),
+        false => filter::forwarding_chains().unwrap_or_default(),
+    }
+}
+
+/// Why there can be no splits beside the firewall, if there are to be any.
+pub(crate) fn fence_fault(config: &Config) -> Option<String> {
+    let fences = fences(config);
+    (!fences.is_empty()).then(|| {
+        format!(
+            "{} of the firewall decides which packets are forwarded, or where to, and a split would pass it by; state \
+             gateway.past_firewall = true if it may, with gateway.clients for the side whose hosts may open connections, or \
+             gateway.scheme = \"snoop\", whose flows meet the firewall",
+            fences.join(" and ")
+        )
+    })
 }
 
 /// The radios that are ports of bridges: the kernel then knows their packets by the bridge.

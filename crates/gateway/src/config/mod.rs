@@ -66,6 +66,14 @@ pub struct Gateway {
     /// them by itself.
     #[serde(default)]
     pub radio: Vec<String>,
+    /// Where the hosts are whose connections may be helped: `"radio"` for those behind it, `"wired"` for all others. By default
+    /// both.
+    #[serde(default = "default_clients")]
+    pub clients: Vec<Clients>,
+    /// Whether split connections may pass by the firewall of this host: it splits them itself, so that what decides on forwarded
+    /// packets, and where they go, does not see them. Without this, none is split while there are such chains.
+    #[serde(default)]
+    pub past_firewall: bool,
     /// The scheme of flows that no rule matches.
     #[serde(default)]
     pub scheme: SchemeName,
@@ -123,6 +131,20 @@ pub struct Gateway {
     /// default there is none.
     #[serde(default, deserialize_with = "address")]
     pub metrics: Option<SocketAddr>,
+}
+
+/// Where hosts are that open connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", expecting = "\"radio\" or \"wired\"")]
+pub enum Clients {
+    /// Behind the radio.
+    Radio,
+    /// Elsewhere.
+    Wired,
+}
+
+fn default_clients() -> Vec<Clients> {
+    vec![Clients::Radio, Clients::Wired]
 }
 
 /// An address and a port; the error says what is expected.
@@ -187,7 +209,8 @@ pub struct Tcp {
     /// Maximum packet size, headers included, in both directions. By default the MTU of the route.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packet_size: Option<Bytes>,
-    /// Minimum retransmission timeout, at least 1 ms and at most the kernel's 200 ms. Needs Linux 6.15.
+    /// Minimum retransmission timeout, at least two ticks of the kernel (8 ms at 250 Hz) and at most its 200 ms. Needs Linux
+    /// 6.15.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rto_min: Option<Duration>,
     /// Maximum rate of each connection, by pacing.
@@ -220,8 +243,9 @@ impl Tcp {
                 format!("found \"{name}\", expected the name of a control of Linux, such as \"bbr\""),
             );
         }
-        if let Some(size) = self.packet_size.filter(|size| !(296..=65_535).contains(&size.0)) {
-            fault("packet_size", format!("found {size}, expected 296 B to 65535 B"));
+        // The kernel takes segments of up to 32,767 B.
+        if let Some(size) = self.packet_size.filter(|size| !(296..=32_807).contains(&size.0)) {
+            fault("packet_size", format!("found {size}, expected 296 B to 32807 B"));
         }
         let bounds = Duration::from_millis(1)..=Duration::from_millis(200);
         if let Some(rto) = self.rto_min.filter(|rto| !bounds.contains(rto)) {
@@ -433,6 +457,9 @@ impl Gateway {
                 let expected = "expected the name of another interface";
                 fault(&format!("radio.{index}"), format!("found \"{name}\", {expected}"));
             }
+        }
+        if self.clients.is_empty() {
+            fault("clients", String::from("found none, expected \"radio\", \"wired\" or both"));
         }
         for (key, share) in [("unhelped", self.unhelped), ("observed", self.observed)] {
             if (share.get() * 1000.0 - f64::from(permille(share))).abs() > 1e-9 {

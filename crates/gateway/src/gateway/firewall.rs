@@ -10,10 +10,10 @@ use super::Gateway;
 use super::syn::Syn;
 use crate::doors::{Door, REPEATS, Way};
 use crate::kernel::filter;
-use crate::kernel::nftables::ARRIVED;
+use crate::kernel::nftables::{ANSWERED, ARRIVED};
 use crate::kernel::statements::{Statement, text_of};
 use crate::log;
-use crate::setup::Side;
+use crate::setup::{Side, fences};
 
 /// The place of the checksum in a TCP header.
 const CHECKSUM: usize = 16;
@@ -24,13 +24,26 @@ pub(super) fn has_firewall() -> bool {
 }
 
 impl Gateway {
+    /// Looks whether there are fences now, since others may have made or removed them.
+    pub(super) fn look_at_fences(&mut self) {
+        let fences = if self.is_observing { Vec::new() } else { fences(&self.config) };
+        if fences.is_empty() != self.fences.is_empty() {
+            let meaning = match fences.is_empty() {
+                true => "flows are split again",
+                false => "flows go on without a split, which would pass it by; see gateway.past_firewall",
+            };
+            log::event("the firewall has changed", json!({"chains": fences, "meaning": meaning}));
+        }
+        self.fences = fences;
+    }
+
     /// What becomes of a SYN at a door. If it is a trial, that is over when this returns.
     pub(super) fn way(&mut self, door: Door, syn: &Syn, now: Instant) -> Way {
         let way = self.doors.way(door, now);
         if way != Way::Trial {
             return way;
         }
-        let (Some(before), Some(trial)) = (arrived(), with_wrong_checksum(&syn.packet)) else {
+        let (Some(before), Some(trial)) = (count(ARRIVED), with_wrong_checksum(&syn.packet)) else {
             return Way::Open;
         };
         // The kernel carries it to its end before this returns.
@@ -38,7 +51,7 @@ impl Gateway {
             self.counters.failures.one();
             return Way::Closed;
         }
-        let has_arrived = arrived().is_none_or(|after| after > before);
+        let has_arrived = count(ARRIVED).is_none_or(|after| after > before);
         self.upkeep.told(u64::from(has_arrived));
         if self.doors.tried(door, has_arrived, now) {
             log_closed(door, &self.remedies(), "drops or rejects what is for its own sockets");
@@ -46,10 +59,16 @@ impl Gateway {
         Way::Trial
     }
 
-    /// Notes that a client whose SYNs arrive has asked again; `repeats` times so far.
-    pub(super) fn note_repeated(&mut self, door: Door, repeats: u32, now: Instant) {
-        if repeats == REPEATS && self.doors.unheard(door, now) {
-            log_closed(door, &self.remedies(), "drops what leaves its own sockets, or the radio is down");
+    /// Lets the SYN `id` of a client that has asked `repeats` times again come to the listener. An answer that leaves this host and
+    /// is not heard was lost by the radio, or the client is none.
+    pub(super) fn answer_again(&mut self, door: Door, (id, mark): (u32, u32), repeats: u32, now: Instant) {
+        let counted = || if repeats == REPEATS { count(ANSWERED) } else { None };
+        let (before, verdict) = (counted(), self.answer(mark));
+        // The kernel answers before this returns.
+        if self.queue.decide(id, verdict).is_err() {
+            self.counters.failures.one();
+        } else if before.is_some() && counted() == before && self.doors.unheard(door, now) {
+            log_closed(door, &self.remedies(), "drops what leaves its own sockets");
         }
     }
 
@@ -101,9 +120,9 @@ impl Gateway {
     }
 }
 
-/// The SYNs that have reached this host's sockets, if the kernel tells.
-fn arrived() -> Option<u64> {
-    filter::counts().ok()?.get(ARRIVED).copied()
+/// What the kernel has counted by rules with this name, if it tells.
+fn count(name: &str) -> Option<u64> {
+    filter::counts().ok()?.get(name).copied()
 }
 
 /// A packet that no socket takes for its own, and that no firewall answers.

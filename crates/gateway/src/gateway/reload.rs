@@ -38,6 +38,7 @@ impl Gateway {
         }
         self.policy = Policy::new(&self.config);
         self.doors = Doors::new(has_firewall());
+        self.look_at_fences();
         if let Some(observer) = &self.observer {
             observer.reload(&self.config);
         }

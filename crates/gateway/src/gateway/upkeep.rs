@@ -89,6 +89,7 @@ impl Gateway {
         self.keep_routes();
         // Another may have a number, or the name of a radio.
         self.interfaces.clear();
+        self.look_at_fences();
         self.count(now)
     }
 
@@ -112,7 +113,7 @@ impl Gateway {
     }
 
     /// Lets all packets pass that the kernel holds; returns how many.
-    fn pass_held(&mut self) -> io::Result<u64> {
+    pub(super) fn pass_held(&mut self) -> io::Result<u64> {
         let (mut buffer, mut held, mut passed) = (vec![0; 1 << 16], Vec::new(), 0);
         while self.queue.receive(&mut buffer, |Held { id, mark, .. }| held.push((id, mark)))? {
             for (id, mark) in held.drain(..) {

@@ -11,6 +11,11 @@ use super::nftables::{INET, SUBSYSTEM, TABLE};
 const GET_CHAIN: u8 = 4;
 const GET_RULE: u8 = 7;
 
+/// Netfilter's numbers of hooks.
+const PREROUTING: u32 = 0;
+const INPUT: u32 = 1;
+const FORWARD: u32 = 2;
+
 /// The packets that the gateway's rules with names have counted, by name.
 ///
 /// # Errors
@@ -37,7 +42,19 @@ pub(crate) fn counts() -> io::Result<BTreeMap<String, u64>> {
 /// # Errors
 /// If the kernel does not answer.
 pub(crate) fn input_chains() -> io::Result<Vec<String>> {
-    const INPUT: u32 = 1;
+    chains(&[(INPUT, "filter")])
+}
+
+/// The chains of others that decide which packets are forwarded, and where to.
+///
+/// # Errors
+/// If the kernel does not answer.
+pub(crate) fn forwarding_chains() -> io::Result<Vec<String>> {
+    chains(&[(FORWARD, "filter"), (PREROUTING, "nat")])
+}
+
+/// The chains of others at these hooks with these types, unless they only accept.
+fn chains(wanted: &[(u32, &str)]) -> io::Result<Vec<String>> {
     const ACCEPT: u32 = 1;
     let mut chains = Vec::new();
     let request = Message::netfilter(SUBSYSTEM, GET_CHAIN, DUMP, 0, 0);
@@ -57,7 +74,8 @@ pub(crate) fn input_chains() -> io::Result<Vec<String>> {
         let [policy, rules] = [5, 6].map(|kind| attribute(chain, kind).and_then(number));
         let is_empty = policy == Some(ACCEPT) && rules == Some(0);
         let (table, name, kind) = (text(1), text(3), text(7));
-        if hook == Some(INPUT) && kind == "filter" && table != TABLE && !is_empty {
+        let is_wanted = wanted.iter().any(|&(number, name)| hook == Some(number) && kind == name);
+        if is_wanted && table != TABLE && !is_empty {
             chains.push(format!("{family} {table} {name}"));
         }
     })?;

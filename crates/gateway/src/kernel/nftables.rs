@@ -139,6 +139,8 @@ const DIVERTED: [(&str, bool); 2] = [("flows4", true), ("flows6", false)];
 #[derive(Clone, Debug)]
 pub(crate) struct Parameters<'a> {
     pub(crate) radio: &'a [String],
+    /// Whether connections may be helped that hosts behind the radio open, and others.
+    pub(crate) clients: [bool; 2],
     pub(crate) marks: Marks,
     /// The number of the queue, and of the log of observed flows.
     pub(crate) number: u16,
@@ -160,13 +162,15 @@ pub(crate) struct Parameters<'a> {
 
 /// The names of counted rules: of the share that is left alone, of the flows that ask for help, which wait in the queue
 /// unless the gateway only observes, of those that pass since its process stands still, of SYNs that firewalls let reach this
-/// host, of later packets of split connections, and of those of them that firewalls let reach it.
+/// host, of later packets of split connections, of those of them that firewalls let reach it, and of its answers to SYNs that
+/// firewalls let leave.
 pub(crate) const UNHELPED: &str = "unhelped";
 pub(crate) const QUEUED: &str = "queued";
 pub(crate) const STALLED: &str = "stalled";
 pub(crate) const ARRIVED: &str = "arrived";
 pub(crate) const CARRIED: &str = "carried";
 pub(crate) const FOLLOWED: &str = "followed";
+pub(crate) const ANSWERED: &str = "answered";
 
 /// The prefixes by which the log names the arm of a flow that opens.
 pub(crate) const HELPED_SYN: &str = "helped";
@@ -189,7 +193,7 @@ fn diversion_table(radio: usize) -> String {
 impl Rules {
     pub(crate) fn new(parameters: &Parameters<'_>) -> Rules {
         let Parameters { radio, marks, number, holds, ports: [wired_port, radio_port], .. } = *parameters;
-        let Parameters { unhelped, seed, observed, patience, bumps, .. } = *parameters;
+        let Parameters { clients, unhelped, seed, observed, patience, bumps, .. } = *parameters;
         let mask = marks.mask();
         let set_local = || SetMark { mask, value: marks.local() };
         let is_local = |is_equal| Marked { mask, value: marks.local(), is_equal };
@@ -201,9 +205,11 @@ impl Rules {
             rule(vec![Tcp, Syn(false), OfTransparentSocket, OfSocketMarked(marks.to_server()), Accept]),
             carried(vec![Tcp, Syn(false), OfTransparentSocket, set_local(), NoTrack, Count, Accept]),
         ];
-        early.extend(radio.iter().map(|name| rule(vec![Tcp, Syn(true), from(name), Goto("select")])));
-        let to = |name: &String| rule(vec![Tcp, Syn(true), ToInterface(name.clone()), Goto("select")]);
-        early.extend(radio.iter().map(to));
+        let to = |name: &String| ToInterface(name.clone());
+        let crossing = [radio.iter().map(from).collect::<Vec<_>>(), radio.iter().map(to).collect()];
+        for (ways, _) in crossing.into_iter().zip(clients).filter(|(_, are_helped)| *are_helped) {
+            early.extend(ways.into_iter().map(|way| rule(vec![Tcp, Syn(true), way, Goto("select")])));
+        }
 
         // What logs the headers of observed flows, after further conditions. Packets wait to be reported with others, unless
         // the report is prompt.
@@ -245,6 +251,7 @@ impl Rules {
         late.extend([Icmp, Icmpv6].map(|icmp| rule(vec![icmp, OfTransparentSocket, set_local(), Accept])));
 
         let to_client = Marked { mask, value: marks.to_client(), is_equal: true };
+        let answered = Rule { name: ANSWERED, statements: vec![Tcp, Handshake, to_client.clone(), Count] };
         let chain =
             |name, hook, priority, rules| Chain { name, hook: Some((hook, priority)), device: None, rules };
         let arrived = Rule { name: ARRIVED, statements: vec![Tcp, Syn(true), is_local(true), Count, Accept] };
@@ -261,6 +268,7 @@ impl Rules {
             chain("answers", Hook::Output, -300, vec![rule(vec![to_client, NoTrack])]),
             // Behind all others of this host.
             chain("arrived", Hook::Input, i32::MAX - 1, arrivals),
+            chain("answered", Hook::Postrouting, i32::MAX - 1, vec![answered]),
         ];
         if observed > 0 {
             let logged = |is_prompt, conditions| {

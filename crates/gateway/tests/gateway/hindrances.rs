@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::hosts::{Network, PATIENCE, SERVER, address, connect, echo, ip, nft, talk};
+use super::hosts::{CLIENT, Network, PATIENCE, SERVER, address, connect, echo, ip, nft, talk};
 use super::succession::retransmitted_syns;
 
 /// The rules of routing of this host.
@@ -65,7 +65,7 @@ fn a_firewall_that_stops_the_clients_of_splits_is_noticed() {
     if !nft(&firewall("reject with tcp reset")) {
         return;
     }
-    let mut gateway = network.start("unhelped = 0");
+    let mut gateway = network.start("unhelped = 0\npast_firewall = true");
     let _servers = network.server.run(|| echo(SERVER, 7000));
     let asked_again = || network.client.run(retransmitted_syns);
     for (number, verdict) in
@@ -97,7 +97,7 @@ fn a_firewall_that_comes_later_is_noticed_by_port() {
     let Some(network) = Network::of("hindrances::a_firewall_that_comes_later_is_noticed_by_port") else {
         return;
     };
-    let gateway = network.start("unhelped = 0");
+    let gateway = network.start("unhelped = 0\npast_firewall = true");
     let _servers = network.server.run(|| [echo(SERVER, 7000), echo(SERVER, 7001)]);
     network.client.run(|| talk(SERVER[0], 1000));
     if !nft(&firewall("tcp dport 7001 accept; reject with tcp reset")) {
@@ -124,7 +124,7 @@ fn a_firewall_that_stops_what_follows_is_noticed() {
     if !nft(&firewall("tcp flags & (syn | ack) == syn accept; reject with tcp reset")) {
         return;
     }
-    let gateway = network.start("unhelped = 0");
+    let gateway = network.start("unhelped = 0\npast_firewall = true");
     let _servers = network.server.run(|| echo(SERVER, 7000));
     let end = Instant::now() + PATIENCE;
     while gateway.count("passed_by_firewall") == 0 {
@@ -134,6 +134,115 @@ fn a_firewall_that_stops_what_follows_is_noticed() {
     }
     network.client.run(|| talk(SERVER[0], 1000));
     assert_eq!((gateway.count("split"), gateway.count("opening")), (0, 0));
+}
+
+/// A split would pass it by: flows that it stops stay stopped, and others meet it.
+#[test]
+fn a_firewall_for_forwarded_packets_is_not_passed_by() {
+    let Some(network) = Network::of("hindrances::a_firewall_for_forwarded_packets_is_not_passed_by") else {
+        return;
+    };
+    let _servers = network.server.run(|| [echo(SERVER, 7000), echo(SERVER, 7001)]);
+    let mut gateway = network.start("unhelped = 0");
+    network.client.run(|| talk(SERVER[0], 1000));
+    assert_eq!(gateway.count("split"), 1);
+    let fences = [
+        "chain forward { type filter hook forward priority 0; tcp dport 7001 reject with tcp reset; }",
+        "chain elsewhere { type nat hook prerouting priority dstnat; tcp dport 7001 redirect to :7999; }",
+    ];
+    for fence in fences {
+        if !nft(&format!("table inet fence {{ {fence}\n }}")) {
+            return;
+        }
+        let passed = gateway.count("passed_by_firewall");
+        thread::sleep(Duration::from_millis(1100));
+        for host in SERVER {
+            let error = network.client.run(move || connect(host, 7001)).expect_err("it is stopped");
+            assert_eq!(error.kind(), ErrorKind::ConnectionRefused, "{host}");
+            network.client.run(move || talk(host, 1000));
+        }
+        assert_eq!((gateway.count("passed_by_firewall") - passed, gateway.count("split")), (4, 1));
+        assert!(nft("delete table inet fence"));
+    }
+    thread::sleep(Duration::from_millis(1100));
+    network.client.run(|| talk(SERVER[0], 1000));
+    assert_eq!(gateway.count("split"), 2);
+    kill(Pid::from_raw(gateway.child.id() as i32), Signal::SIGTERM).expect("it runs");
+    assert_eq!(gateway.wait().matches("the firewall has changed").count(), 2);
+    // It does not start, unless it is told that it may pass.
+    assert!(nft(&format!("table inet fence {{ {}\n }}", fences[0])));
+    let output = Command::new(env!("CARGO_BIN_EXE_lasthop-gateway"))
+        .arg("run")
+        .arg(network.write("unhelped = 0"))
+        .output()
+        .expect("it runs");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && message.contains("inet fence forward of the firewall"), "{message}");
+    assert!(gateway.ask("check", &[]).1.contains("# Caveat: inet fence forward of the firewall decides"));
+    let gateway = network.start("unhelped = 0\npast_firewall = true");
+    network.client.run(|| connect(SERVER[0], 7001).expect("a listener"));
+    gateway.expect("split", 1);
+}
+
+#[test]
+fn connections_are_helped_that_the_stated_side_opens() {
+    let Some(network) = Network::of("hindrances::connections_are_helped_that_the_stated_side_opens") else {
+        return;
+    };
+    let _servers = network.server.run(|| echo(SERVER, 7000));
+    let _mobiles = network.client.run(|| echo(CLIENT, 7000));
+    for (clients, split) in
+        [("[\"radio\"]", [2, 0]), ("[\"wired\"]", [0, 2]), ("[\"wired\", \"radio\"]", [2; 2])]
+    {
+        let gateway = network.start(&format!("unhelped = 0\nclients = {clients}"));
+        network.client.run(|| SERVER.map(|host| talk(host, 1000)));
+        assert_eq!(gateway.count("split"), split[0], "{clients}");
+        network.server.run(|| CLIENT.map(|host| talk(host, 1000)));
+        assert_eq!(gateway.count("split"), split[0] + split[1], "{clients}");
+    }
+}
+
+/// Answers leave, and do not arrive: the radio is away, and no firewall is to blame.
+#[test]
+fn clients_behind_a_fade_wait_for_its_end() {
+    let Some(network) = Network::of("hindrances::clients_behind_a_fade_wait_for_its_end") else { return };
+    let gateway = network.start("unhelped = 0");
+    let _servers = network.server.run(|| echo(SERVER, 7000));
+    let fade = "table inet fade { chain fade { type filter hook input priority 0; policy drop; }\n }";
+    if !network.client.run(move || nft(fade)) {
+        return;
+    }
+    network.client.run(|| {
+        let clients: Vec<_> =
+            (0..4).map(|number| thread::spawn(move || talk(SERVER[number % 2], 1000))).collect();
+        thread::sleep(Duration::from_millis(3500));
+        assert!(nft("delete table inet fade"));
+        assert!(clients.into_iter().all(|client| client.join().is_ok()));
+    });
+    assert_eq!((gateway.count("split"), gateway.count("passed_by_firewall")), (4, 0));
+}
+
+/// What the kernel holds for rules that a file changes would be lost, and its clients would wait for a second.
+#[test]
+fn a_reload_loses_no_connection_that_opens() {
+    let Some(network) = Network::of("hindrances::a_reload_loses_no_connection_that_opens") else { return };
+    let gateway = network.start("unhelped = 0");
+    let _servers = network.server.run(|| echo(SERVER, 7000));
+    let silence = "chain silence { type filter hook input priority 0; tcp dport 7000 drop; }";
+    for (keys, opening) in [("unhelped = 0", 1), ("unhelped = 0\nclients = [\"radio\"]", 0)] {
+        if !network.server.run(move || nft(&format!("table inet silence {{ {silence}\n }}"))) {
+            return;
+        }
+        let client = network.client.run(|| thread::spawn(|| talk(SERVER[0], 1000)));
+        gateway.expect("opening", 1);
+        network.write(keys);
+        gateway.reload().expect("a valid file");
+        assert_eq!(gateway.count("opening"), opening);
+        network.server.run(|| assert!(nft("delete table inet silence")));
+        client.join().expect("an answer");
+    }
+    // The server did not hear what has passed, and its client has asked again.
+    assert_eq!((gateway.count("split"), gateway.count("passed_by_reload")), (2, 1));
 }
 
 #[test]
