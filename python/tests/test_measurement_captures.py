@@ -383,13 +383,40 @@ def test_packets_out_of_order_are_not_lost(
     assert any("reordered packets, not lost" in note for note in measurement.notes)
 
 
-def test_a_mirrored_port_has_each_packet_twice(faded: Transfer, reading: Reading) -> None:
+@pytest.mark.parametrize("later_us", [90, 700, 3000])
+@pytest.mark.parametrize("link", [1, 6])
+def test_a_mirrored_port_has_each_packet_twice(
+    link: int, later_us: int, faded: Transfer, reading: Reading
+) -> None:
+    """IPv6 has no identification, by which copies are told from retransmissions."""
     for capture in (faded.mobile, faded.source_pcap):
         packets = captures.read_back(capture)
-        copies = [Packet(packet.time_ns + 90_000, packet.data, packet.wire) for packet in packets]
-        measurement = reading(captures.written([*packets, *copies]))
-        assert lost_s(down(measurement)) == pytest.approx(lost_s(down(reading(capture))))
-        assert any("has them twice" in note for note in measurement.notes)
+        copies = [captures.edited(packet, 0, b"", later_ns=later_us * 1000) for packet in packets]
+        once, twice = (
+            reading(captures.framed(sorted(rows, key=lambda packet: packet.time_ns), link))
+            for rows in (packets, [*packets, *copies])
+        )
+        assert lost_s(down(twice)) == pytest.approx(lost_s(down(once)))
+        assert len(down(twice).lost) == len(down(once).lost)
+        assert any("has them twice" in note for note in twice.notes)
+
+
+@pytest.mark.parametrize("rtt_ms", [0.7, 2])
+def test_a_retransmission_over_a_short_path_is_no_copy(rtt_ms: float, reading: Reading) -> None:
+    """Neither has an identification, and both follow within milliseconds."""
+    one = captures.segment
+    rtt_s = rtt_ms / 1e3
+    packets = [one(0.0, 999, 0, flags=2), one(rtt_s, 4999, 1000, flags=18, from_client=False)]
+    packets += [one(rtt_s + 1e-5, 1000, 5000)]
+    lost = range(20, 400, 20)
+    for number in range(400):
+        sent_s, seq = 0.01 + number * 4 * rtt_s, 1000 + 1460 * number
+        again = [one(sent_s + 1.01 * rtt_s, seq, 5000, 1460)] if number in lost else []
+        acked_s = sent_s + (2.1 * rtt_s if again else rtt_s)
+        ack = one(acked_s, 5000, seq + 1460, from_client=False)
+        packets += [one(sent_s, seq, 5000, 1460), *again, ack]
+    (probes,) = reading(captures.written(packets), user="client").probes
+    assert int(probes.lost.sum()) == len(lost)
 
 
 def test_identifications_that_count_other_packets_too_are_not_used(faded: Transfer, reading: Reading) -> None:

@@ -257,31 +257,47 @@ _APART = 4
 def _without_duplicates(packets: Packets) -> Packets:
     """Drop duplicates of packets, as from a mirror port.
 
-    A retransmission is not a duplicate: its identification differs, or it comes later.
+    A retransmission is not a duplicate: its identification or its timestamps differ, or it comes later, by a
+    round-trip time at least.
     """
     rows = np.flatnonzero((packets.payload > 0) | ((packets.flags & 2) != 0))
-    columns = (packets.protocol, packets.seq, packets.ack, packets.flags, packets.payload, packets.timestamp)
+    columns = (packets.protocol, packets.seq, packets.ack, packets.flags, packets.payload)
     key = packets.source[rows] * np.uint64(0x9E3779B97F4A7C15) + packets.target[rows]
-    for column in (*columns, packets.identification, packets.interface):
+    for column in (*columns, packets.timestamp, packets.echo, packets.identification, packets.interface):
         key = (key ^ column[rows].astype(np.uint64)) * np.uint64(0xBF58476D1CE4E5B9)
         key ^= key >> np.uint64(31)
     order = np.argsort(key, kind="stable")
-    same = key[order[1:]] == key[order[:-1]]
-    later_s = packets.time_s[rows[order[1:]]] - packets.time_s[rows[order[:-1]]]
-    numbered = packets.identification[rows[order[1:]]] > 0
-    # Different datagrams can be identical. Without an identification only immediate duplicates are certain.
-    copies = rows[order[1:][same & (later_s < np.where(numbered, _COPY_S, _COPY_WITHOUT_ID_S))]]
-    copies = copies[packets.protocol[copies] == 6]
-    if not len(copies):
-        return packets
-    packets.notes.append(f"{plural(len(copies), 'duplicate packet')} left out: the capture has them twice.")
+    rows, key = rows[order], key[order]
+    later_s = np.diff(packets.time_s[rows])
+    # Different datagrams can be identical.
+    same = (key[1:] == key[:-1]) & (later_s < _COPY_S) & (packets.protocol[rows[1:]] == 6)
+    rows, later_s = rows[1:][same], later_s[same]
+    # A SYN is retransmitted after a second.
+    certain = (packets.identification[rows] > 0) | ((packets.flags[rows] & 2) != 0)
+    certain |= later_s < _COPY_WITHOUT_ID_S
     keep = np.ones(len(packets.time_s), dtype=np.bool_)
-    keep[copies] = False
+    keep[rows[certain]] = False
+    if not certain.all():
+        keep[rows[later_s < _half_trips_s(packets, keep)[rows]]] = False
+    copies = int((~keep).sum())
+    if not copies:
+        return packets
+    packets.notes.append(f"{plural(copies, 'duplicate packet')} left out: the capture has them twice.")
     return packets.select(keep)
 
 
 _COPY_S = 0.1
 _COPY_WITHOUT_ID_S = 5e-4
+
+
+def _half_trips_s(packets: Packets, keep: npt.NDArray[np.bool_]) -> Floats:
+    """Return half the minimum round-trip time of each packet's connection; 0 if unknown."""
+    half_s = np.zeros(len(packets.time_s))
+    for group in packets.groups(6):
+        connection = _ends(packets, group[keep[group]])
+        _locate(packets, connection)
+        half_s[group] = np.nan_to_num((connection.to_client_s + connection.to_server_s) / 2)
+    return half_s
 
 
 def _connections(packets: Packets, notes: list[str]) -> Iterator[_Connection]:
