@@ -534,14 +534,19 @@ def test_a_capture_that_lacks_most_packets_has_no_losses(
         reading(captures.written(packets))
 
 
+@pytest.mark.parametrize("renumbered", [False, True])
 @pytest.mark.parametrize("later_us", [0, 40, 2000])
-def test_both_sides_of_a_nat_are_one_path(later_us: int, faded: Transfer, reading: Reading) -> None:
+def test_both_sides_of_a_nat_are_one_path(
+    later_us: int, renumbered: bool, faded: Transfer, reading: Reading
+) -> None:
+    """Also if the NAT numbers packets anew, or drops the numbers, as that of 464XLAT does."""
     packets = captures.read_back(faded.mobile)
     client = packets[0].data[12:16]
-    behind = []
+    behind: list[Packet] = []
     for packet in packets:
         outward = packet.data[12:16] == client
         copy = captures.edited(packet, 12 if outward else 16, b"\xcb\0\x71\7", later_ns=later_us * 1000)
+        copy = captures.numbered(copy, len(behind) + 1) if renumbered else copy
         behind.append(captures.edited(copy, 20 if outward else 22, (61_000).to_bytes(2, "big")))
     plain, both = reading(captures.written(packets)), reading(captures.written([*packets, *behind]))
     assert lost_s(down(both)) == pytest.approx(lost_s(down(plain)), abs=0.003)

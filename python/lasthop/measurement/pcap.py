@@ -307,7 +307,8 @@ def _connections(packets: Packets, notes: list[str]) -> Iterator[_Connection]:
         interfaces, counts = np.unique(packets.interface[group], return_counts=True)
         if len(interfaces) > 1:
             main = packets.interface[group] == interfaces[counts.argmax()]
-            twice = np.isin(_content(packets, group[~main]), _content(packets, group[main]))
+            of_others, of_main = (_content(packets, group[rows], numbered=True) for rows in (~main, main))
+            twice = np.isin(of_others, of_main)
             # Copies are of before and after a router or bridge. Otherwise each interface has a part: a
             # direction of a tap, a section of the file, or a path of several.
             if twice.mean() > _COPIES:
@@ -342,7 +343,9 @@ def _without_translated(
     for connection in connections:
         rows = np.sort(np.concatenate((connection.client, connection.server)))
         rows = rows[(packets.payload[rows] > 0) | ((packets.flags[rows] & 2) != 0)][:_TRANSLATED]
-        keys = dict(zip(_content(packets, rows).tolist(), packets.time_s[rows].tolist(), strict=True))
+        # A NAT may change identifications, and IPv6, as of 464XLAT, has none.
+        contents = _content(packets, rows, numbered=False)
+        keys = dict(zip(contents.tolist(), packets.time_s[rows].tolist(), strict=True))
         twins = [
             seen[key][0]
             for key, time_s in keys.items()
@@ -366,11 +369,12 @@ _TRANSLATED = 50
 """Packets by which a connection is recognised behind a NAT."""
 
 
-def _content(packets: Packets, rows: Rows) -> npt.NDArray[np.uint64]:
-    """Return a hash of each packet without addresses and ports."""
+def _content(packets: Packets, rows: Rows, *, numbered: bool) -> npt.NDArray[np.uint64]:
+    """Return a hash of each packet without addresses and ports; with its identification if `numbered`."""
     key = np.zeros(len(rows), dtype=np.uint64)
-    columns = (packets.seq, packets.ack, packets.flags, packets.payload, packets.timestamp)
-    for column in (*columns, packets.identification):
+    columns: list[Any] = [packets.seq, packets.ack, packets.flags, packets.payload]
+    columns += [packets.timestamp, packets.echo]
+    for column in (*columns, packets.identification) if numbered else columns:
         key = (key ^ column[rows].astype(np.uint64)) * np.uint64(0xBF58476D1CE4E5B9)
         key ^= key >> np.uint64(31)
     return key
