@@ -555,6 +555,25 @@ def test_both_sides_of_a_nat_are_one_path(
     assert any("the other side of a NAT" in note for note in both.notes)
 
 
+def test_data_in_a_syn_follow_its_number(reading: Reading) -> None:
+    """As of TCP Fast Open: the SYN itself takes a sequence number (RFC 7413)."""
+    one = captures.segment
+    packets = [
+        one(0.0, 999, 0, 1000, flags=2),
+        one(0.02, 4999, 2000, flags=18, from_client=False),
+        one(0.0201, 2000, 5000),
+    ]
+    for number in range(100):
+        sent_s, seq = 0.03 + number * 0.001, 2000 + 1460 * number
+        packets += [one(sent_s, seq, 5000, 1460), one(sent_s + 0.02, 5000, seq + 1460, from_client=False)]
+    for place in ("client", "server"):
+        measurement = reading(captures.written(packets), user="client", captured=place)
+        (probes,) = measurement.probes
+        assert not probes.lost.any()
+        assert len(probes.lost) == 101
+        assert not any("missing from the capture" in note for note in measurement.notes)
+
+
 def probing(*, keep_alive: bool, accepted: bool = True) -> list[Packet]:
     """Return a lossless upload captured at its sender, the client, with probes of one byte in a pause."""
     one = captures.segment

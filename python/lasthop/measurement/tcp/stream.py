@@ -82,8 +82,10 @@ class Stream:
         if len(data) < 2:
             return None
         opening = forward[(packets.flags[forward] & _SYN) != 0]
-        first = packets.seq[data[0]]
-        seq = unwrap(packets.seq[data]) - first
+        # Data in a SYN, of TCP Fast Open, follow its own sequence number.
+        begins = packets.seq[data] + ((packets.flags[data] & _SYN) != 0)
+        first = begins[0]
+        seq = unwrap(begins) - first
         # Acknowledgement numbers are relative to the same origin.
         acks = backward[(packets.flags[backward] & _ACK) != 0]
         ack = unwrap(packets.ack[acks])
