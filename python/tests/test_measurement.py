@@ -421,6 +421,25 @@ class TestSs:
         assert measurement.rates[0].saturated
         assert measurement.delays[0].delay_s[:3].tolist() == pytest.approx([0.0405, 0.0415, 0.0425])
 
+    @pytest.mark.parametrize("upload", [True, False])
+    def test_sockets_share_the_link(self, upload: bool, reading: Any) -> None:
+        """Also if one ends before the other, or was not sampled in between."""
+        one = samples.ss(upload=upload).splitlines()
+        other = [line.replace("48730", "48731") for line in samples.ss(20, upload=upload).splitlines()]
+        both = [
+            line
+            for at in range(0, len(one), 3)
+            for line in (*one[at : at + 3], *([] if at == 15 else other[at + 1 : at + 3]))
+        ]
+        measurement = reading("\n".join(both))
+        (counts,), (rates,) = measurement.counts, measurement.rates
+        # One segment of each is lost before samples 10 and 11.
+        assert np.flatnonzero(counts.lost).tolist() == [9, 10]
+        assert counts.lost[9:11].tolist() == [2, 2]
+        assert counts.sent.tolist() == [200] * 9 + [202] * 2 + [200] * 8 + [100] * 10
+        assert rates.rate_bps.tolist() == pytest.approx([2 * 143352 * 80] * 19 + [143352 * 80] * 10, rel=1e-4)
+        assert len(measurement.delays) == 2
+
     def test_the_larger_port_is_the_clients(self, reading: Any) -> None:
         assert reading(samples.ss(upload=False)).rates[0].direction is DOWN
 

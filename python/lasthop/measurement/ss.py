@@ -11,7 +11,16 @@ import numpy as np
 from lasthop.core.formats import plural
 from lasthop.measurement import stamps
 from lasthop.measurement.format import Options, TextReader
-from lasthop.measurement.model import Counts, Delays, Direction, Measurement, Rates
+from lasthop.measurement.model import (
+    Counters,
+    Counts,
+    Delays,
+    Direction,
+    Flags,
+    Floats,
+    Measurement,
+    Rates,
+)
 from lasthop.measurement.source import LONGEST_S, SWAP, Source, floats, ordered, parsed, way
 
 _COMMAND = "while sleep 0.1; do date +%s.%N; ss -tinmoH dst HOST; done > ss.txt"
@@ -52,6 +61,25 @@ class _Connection:
         """Return the increase of a counter over the samples."""
         return self.samples[-1].counters.get(counter, 0) - self.samples[0].counters.get(counter, 0)
 
+    @property
+    def time_s(self) -> Floats:
+        """The time of each sample."""
+        return floats(sample.time_s for sample in self.samples)
+
+    @property
+    def limited(self) -> bool:
+        """Whether the application had nothing to send in a sample."""
+        return any(sample.limited for sample in self.samples)
+
+    def column(self, counter: str) -> Counters:
+        """Return a counter of each sample."""
+        return np.array([sample.counters.get(counter, 0) for sample in self.samples], dtype=np.int64)
+
+    def grown(self, at_s: Floats, column: Counters) -> Floats:
+        """Return how much a column had grown since the first sample at each of the times."""
+        grown: Floats = np.interp(at_s, self.time_s, column - column[0])
+        return grown
+
 
 def _fits(text: str) -> bool:
     """Return whether a text is the output of `ss -ti`."""
@@ -81,26 +109,27 @@ def _parse(source: Source, options: Options) -> Measurement:
         raise source.error("the times are years apart")
     rates, counts, delays = [], [], []
     spurious = 0
+    # The sockets that share a direction share the link.
+    together: dict[tuple[Direction, str], list[_Connection]] = defaultdict(list)
     for connection in connections:
-        out, back = way(connection.client, user), way(not connection.client, user)
-        limited = any(sample.limited for sample in connection.samples)
-        for counter, direction, saturated in (
-            ("bytes_acked", out, not limited),
-            ("bytes_received", back, False),
+        for counter, from_client in (
+            ("bytes_acked", connection.client),
+            ("bytes_received", not connection.client),
         ):
             if connection.growth(counter) >= _FEWEST_BYTES:
-                rates.append(_rates(connection, counter, direction, saturated, start))
-        if connection.growth("bytes_acked") >= _FEWEST_BYTES:
-            counted = _losses(connection, out, start)
-            if counted is not None:
-                counts.append(counted)
-                spurious += max(connection.growth("dsack_dups"), 0)
+                together[way(from_client, user), counter].append(connection)
         timed_samples = [sample for sample in connection.samples if sample.rtt_s]
         if timed_samples:
             time_s = floats(sample.time_s - start for sample in timed_samples)
             delays.append(
                 Delays(Direction.ROUND_TRIP, *ordered(time_s, floats(s.rtt_s or 0.0 for s in timed_samples)))
             )
+    for (direction, counter), sockets in together.items():
+        rates.append(_rates(sockets, counter, direction, start))
+        senders = [socket for socket in sockets if socket.growth("data_segs_out") > 0]
+        if counter == "bytes_acked" and senders:
+            counts.append(_losses(senders, direction, start))
+            spurious += sum(max(socket.growth("dsack_dups"), 0) for socket in senders)
     if not rates:
         raise source.error(
             f"no socket carried {_FEWEST_BYTES} bytes between its samples; sample during a transfer"
@@ -178,31 +207,41 @@ def _port(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() else 0
 
 
-def _rates(
-    connection: _Connection, counter: str, direction: Direction, saturated: bool, start: float
-) -> Rates:
-    """Return the payload throughput between samples."""
-    time_s = floats(sample.time_s - start for sample in connection.samples)
-    volume = floats(sample.counters.get(counter, 0) for sample in connection.samples)
-    interval_s = np.diff(time_s)
-    return Rates(direction, time_s[:-1], interval_s, np.diff(volume) * 8 / interval_s, saturated)
+def _rates(sockets: list[_Connection], counter: str, direction: Direction, start: float) -> Rates:
+    """Return the payload throughput of all sockets between samples."""
+    edges_s, covered = _edges(sockets)
+    bits = np.zeros(len(covered))
+    for socket in sockets:
+        bits += 8 * np.diff(socket.grown(edges_s, socket.column(counter)))
+    saturated = counter == "bytes_acked" and not all(socket.limited for socket in sockets)
+    interval_s = np.diff(edges_s)[covered]
+    return Rates(direction, edges_s[:-1][covered] - start, interval_s, bits[covered] / interval_s, saturated)
 
 
-def _losses(connection: _Connection, direction: Direction, start: float) -> Counts | None:
-    """Return the segments sent and lost between samples."""
-    samples = connection.samples
-    if connection.growth("data_segs_out") <= 0:
-        return None
-    time_s = floats(sample.time_s - start for sample in samples)
-    sent = np.array([sample.counters.get("data_segs_out", 0) for sample in samples], dtype=np.int64)
-    again = np.array([sample.counters["retransmitted"] for sample in samples], dtype=np.int64)
-    spurious = np.array([sample.counters.get("dsack_dups", 0) for sample in samples], dtype=np.int64)
-    # A DSACK arrives one round trip after the spurious retransmission.
-    lost = np.minimum.accumulate((again - spurious)[::-1])[::-1]
-    per_interval = np.diff(sent)
+def _losses(sockets: list[_Connection], direction: Direction, start: float) -> Counts:
+    """Return the segments that all sockets sent and lost between samples."""
+    edges_s, covered = _edges(sockets)
+    sent, lost = np.zeros((2, len(covered)), dtype=np.int64)
+    for socket in sockets:
+        # A DSACK arrives one round trip after the spurious retransmission.
+        gone = socket.column("retransmitted") - socket.column("dsack_dups")
+        gone = np.minimum.accumulate(gone[::-1])[::-1]
+        segments = np.diff(np.rint(socket.grown(edges_s, socket.column("data_segs_out"))).astype(int))
+        missing = np.diff(np.rint(socket.grown(edges_s, gone)).astype(int))
+        sent += segments
+        lost += np.minimum(missing, segments)
     return Counts(
-        direction, time_s[:-1], np.diff(time_s), per_interval, np.minimum(np.diff(lost), per_interval)
+        direction, edges_s[:-1][covered] - start, np.diff(edges_s)[covered], sent[covered], lost[covered]
     )
+
+
+def _edges(sockets: list[_Connection]) -> tuple[Floats, Flags]:
+    """Return the times of all samples, and in which intervals between them there is a socket."""
+    edges_s = np.unique(np.concatenate([socket.time_s for socket in sockets]))
+    covered = np.zeros(len(edges_s) - 1, dtype=np.bool_)
+    for socket in sockets:
+        covered |= (socket.time_s[0] <= edges_s[:-1]) & (edges_s[1:] <= socket.time_s[-1])
+    return edges_s, covered
 
 
 READER = TextReader(name="ss", title="ss", command=_COMMAND, fits=_fits, parse=_parse)
