@@ -143,6 +143,14 @@ def test_periodic_work_is_no_satellite() -> None:
         assert not waits_of(Delays(Direction.ROUND_TRIP, sent_s, 0.02 + work + noise), 0.0).has_slots
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_few_pings_a_minute_show_no_slots() -> None:
+    """As of a job of cron: most seconds have none."""
+    sent_s: Floats = (np.arange(200)[:, None] * 60 + np.arange(5)).ravel().astype(np.float64)
+    trips_s = 0.02 + 0.01 * (np.arange(1000) % 5 == 1) + np.random.default_rng(2).random(1000) * 1e-4
+    assert not waits_of(Delays(Direction.ROUND_TRIP, sent_s, trips_s), 0.0).has_slots
+
+
 def test_a_home_that_is_not_crowded_is_not_blamed(tmp_path: Path) -> None:
     rtt_s = np.array([float(each) / 1e3 if each != "-" else np.nan for each in HOME.split()])
     link = fit(

@@ -305,8 +305,10 @@ def _lasts(known: np.ndarray, ranks: np.ndarray, step: int) -> bool:
         for at in range(step, len(level) - SLOT_S, SLOT_S)
     ]
     first, second = np.array(halves).T
-    between = np.nanmean(np.abs(first[1:] - second[:-1]))
-    return bool(between >= _STEP * np.nanmean(np.abs(first - second)))
+    between, within = np.abs(first[1:] - second[:-1]), np.abs(first - second)
+    if np.isnan(between).all() or np.isnan(within).all():
+        return False
+    return bool(np.nanmean(between) >= _STEP * np.nanmean(within))
 
 
 def _folded(changes: Floats, phases: np.ndarray) -> Floats:
