@@ -76,8 +76,51 @@ def test_runs_of_cron_on_an_interface_are_answered(reading: Any) -> None:
         text += run.format("\n".join(replies), 5, 0)
     assert lost(reading(text)) == (0, 100)
     measurement = reading(text + run.format("", 0, 100))
-    assert lost(measurement) == (0, 100)
-    assert any("1 run without any reply left out, with 5 lost packets" in note for note in measurement.notes)
+    assert lost(measurement) == (5, 105)
+    assert measurement.probes[0].sent_s[100] == pytest.approx(60 * 20, abs=0.01)
+    assert any("1 run without any reply, with 5 lost packets" in note for note in measurement.notes)
+
+
+@pytest.mark.parametrize("stamps", [True, False])
+@pytest.mark.parametrize("silent", [{0}, {3}, {3, 4}, {1, 5, 9}, {8, 9}])
+def test_runs_without_a_reply_are_lost(silent: set[int], stamps: bool, reading: Any) -> None:
+    """Their totals state the number; their times are those of the gaps that they leave."""
+    text = ""
+    for minute in range(10):
+        text += "PING 192.0.2.1 (192.0.2.1) 56(84) bytes of data.\n"
+        for seq in range(1, 6) if minute not in silent else ():
+            stamp = f"[{samples.T0 + 60 * minute + seq}] " if stamps else ""
+            text += f"{stamp}64 bytes from 192.0.2.1: icmp_seq={seq} ttl=57 time=40 ms\n"
+        text += "\n--- 192.0.2.1 ping statistics ---\n5 packets transmitted, "
+        answered = "0 received, 100%" if minute in silent else "5 received, 0%"
+        text += f"{answered} packet loss, time 4005ms\n"
+    (probes,) = reading(text).probes
+    assert np.flatnonzero(probes.lost).tolist() == [5 * run + k for run in sorted(silent) for k in range(5)]
+    if stamps:
+        expected_s = [60 * minute + seq for minute in range(10) for seq in range(5)]
+        assert probes.sent_s == pytest.approx(expected_s, abs=0.1)
+
+
+def test_of_runs_of_one_packet_each_is_lost_or_not(reading: Any) -> None:
+    text = ""
+    for run in range(100):
+        reply = "" if run % 10 == 5 else "64 bytes from 192.0.2.1: icmp_seq=1 ttl=57 time=40 ms\n"
+        text += f"Mon Nov 30 21:00:01 UTC 2026\nPING 192.0.2.1 (192.0.2.1) 56(84) bytes of data.\n{reply}\n"
+        text += f"--- 192.0.2.1 ping statistics ---\n1 packets transmitted, {len(reply) and 1} received, "
+        text += f"{0 if reply else 100}% packet loss, time 0ms\n"
+    measurement = reading(text)
+    assert lost(measurement) == (10, 100)
+    assert np.flatnonzero(measurement.probes[0].lost).tolist() == list(range(5, 100, 10))
+    assert any("10 runs without any reply, with 10 lost packets" in note for note in measurement.notes)
+
+
+def test_totals_of_runs_without_a_reply_count(reading: Any) -> None:
+    run = (
+        "PING 192.0.2.1 (192.0.2.1) 56(84) bytes of data.\n\n--- 192.0.2.1 ping statistics ---\n"
+        "5 packets transmitted, {} received, {}% packet loss, time 4005ms\n"
+    )
+    (counts,) = reading(run.format(5, 0) + run.format(0, 100) + run.format(4, 20)).counts
+    assert counts.lost.tolist() == [0, 5, 1]
 
 
 @pytest.mark.parametrize("middle", ["", ".....\x08 \x08\x08 \x08.\x08 \x08\n"], ids=["-q", "-f"])
@@ -389,6 +432,13 @@ class TestFping:
         lines = run.splitlines()
         interim = line.format(20, 19, 5).strip()
         assert lost(reading("\n".join([*lines[:20], interim, *lines[20:]]))) == (1, 50)
+
+    @pytest.mark.parametrize("stamps", [True, False])
+    def test_a_run_without_a_reply_is_lost(self, stamps: bool, reading: Any) -> None:
+        run = samples.fping(count=40, stamps=stamps)
+        silent = samples.fping(frozenset(range(40)), 40, stamps=stamps)
+        probes = reading(run + silent + run).probes[0]
+        assert (int(probes.lost.sum()), len(probes.lost)) == (40, 120)
 
     def test_several_hosts_are_refused(self, reading: Any) -> None:
         text = samples.fping() + samples.fping().replace("192.0.2.1", "192.0.2.2")

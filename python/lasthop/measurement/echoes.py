@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from lasthop.core.formats import plural
 from lasthop.measurement.format import Options
 from lasthop.measurement.model import Counters, Counts, Delays, Direction, Floats, Measurement
 from lasthop.measurement.source import LONGEST_S, Source, floats, ordered, probes
@@ -50,6 +52,66 @@ def consecutive(runs: Sequence[Echoes]) -> list[Echoes]:
         step_s = float(np.median(np.diff(run.sent_s))) if len(run.sent_s) > 1 else 1.0
         begin_s += float(run.sent_s[-1]) + step_s
     return found
+
+
+def with_silent(source: Source, runs: Sequence[Echoes | int], *, timed: bool) -> list[Echoes]:
+    """Return all runs, those without any reply in the gaps between the others.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    runs : sequence of Echoes or int
+        In order, the packets of each run, or their number if none was answered.
+    timed : bool
+        Whether the times are of a clock; if not, runs follow each other.
+
+    Raises
+    ------
+    MeasurementError
+        If there are too many packets.
+    """
+    if sum(run for run in runs if isinstance(run, int)) > MOST_PROBES:
+        raise source.error(f"more than {MOST_PROBES} packets")
+    known = [at for at, run in enumerate(runs) if isinstance(run, Echoes)]
+    answered = [run for run in runs if isinstance(run, Echoes)]
+    steps_s = [float(np.median(np.diff(run.sent_s))) for run in answered if len(run.sent_s) > 1]
+    step_s = float(np.median(steps_s)) if steps_s else 1.0
+    found = [
+        run
+        if isinstance(run, Echoes)
+        else Echoes(np.arange(run, dtype=np.float64) * step_s, np.full(run, np.nan))
+        for run in runs
+    ]
+    if not timed:
+        return consecutive(found)
+    lasts_s = [float(np.ptp(run.sent_s)) + step_s for run in found]
+    pauses_s = [
+        max(float(found[after].sent_s[0] - found[at].sent_s[0]) - sum(lasts_s[at:after]), 0.0) / (after - at)
+        for at, after in itertools.pairwise(known)
+    ]
+    usual_s = float(np.median(pauses_s)) if pauses_s else 0.0
+    first = known[0]
+    begin_s = float(answered[0].sent_s[0]) - sum(lasts_s[:first]) - first * usual_s
+    behind_s = dict(zip(known, [*pauses_s, usual_s], strict=True))
+    pause_s = usual_s
+    for at, run in enumerate(found):
+        if at in behind_s:
+            begin_s, pause_s = float(run.sent_s[0]), behind_s[at]
+        else:
+            found[at] = Echoes(run.sent_s + begin_s, run.rtt_s)
+        begin_s += lasts_s[at] + pause_s
+    return found
+
+
+def silent(packets: Sequence[int], *, timed: bool) -> Iterator[str]:
+    """Yield a note about runs without any reply, of these numbers of packets."""
+    if packets:
+        place = ", placed evenly in the gaps between the others" if timed else ""
+        yield (
+            f"{plural(len(packets), 'run')} without any reply, with {plural(sum(packets), 'lost packet')}"
+            f"{place}."
+        )
 
 
 def measurement(

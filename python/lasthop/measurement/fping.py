@@ -9,7 +9,15 @@ import numpy as np
 
 from lasthop.core.formats import plural
 from lasthop.measurement import clock_steps
-from lasthop.measurement.echoes import MOST_PROBES, Echoes, consecutive, counts, interpolated, measurement
+from lasthop.measurement.echoes import (
+    MOST_PROBES,
+    Echoes,
+    counts,
+    interpolated,
+    measurement,
+    silent,
+    with_silent,
+)
 from lasthop.measurement.format import Options, TextReader
 from lasthop.measurement.model import Measurement
 from lasthop.measurement.source import (
@@ -57,6 +65,16 @@ class _Run:
     def numbers(self) -> set[int]:
         """The numbers of the packets that the output has."""
         return self.rtt_s.keys() | self.timed_out
+
+    @property
+    def silent(self) -> int:
+        """The packets of a run without any reply; 0 for other runs."""
+        if self.rtt_s:
+            return 0
+        if self.totals is None:
+            return len(self.timed_out)
+        sent, received = self.totals
+        return 0 if received else sent
 
 
 def _fits(text: str) -> bool:
@@ -107,32 +125,33 @@ def _parse(source: Source, options: Options) -> Measurement:
             counted.pop()
         return counts(source, "fping", [(*total, None) for total in counted], options)
     if not answered:
-        silent = sum(len(run.timed_out) for run in runs)
-        raise source.error(f"{plural(silent, 'packet')} and no replies; try another host")
+        lost = sum(len(run.timed_out) for run in runs)
+        raise source.error(f"{plural(lost, 'packet')} and no replies; try another host")
     notes: list[str] = []
     if any(run.totals is None for run in answered):
         # fping prints them as errors, which a redirection leaves on the terminal.
         notes.append("No totals at the end, so nothing confirms the counts; `2>&1` redirects them too.")
     stamped = all(len(run.heard_s) >= 2 for run in answered)
-    if len(answered) > 1:
+    runs = [run for run in runs if run.rtt_s or run.silent]
+    if len(runs) > 1:
         gaps = (
             "the gaps between them are not measured"
             if stamped
             else ("taken as one after the other, since the times between them are unknown")
         )
-        notes.append(f"{len(answered)} runs of fping; {gaps}.")
-    found: list[list[str]] = [[] for _ in answered]
-    parts = [_echoes(source, run, options, noted) for run, noted in zip(answered, found, strict=True)]
-    notes += dict.fromkeys(note for noted in found for note in noted)
+        notes.append(f"{len(runs)} runs of fping; {gaps}.")
+        notes += silent([run.silent for run in runs if run.silent], timed=stamped)
+    found: list[str] = []
+    parts = [run.silent or _echoes(source, run, options, found) for run in runs]
+    notes += dict.fromkeys(found)
     duplicates = sum(run.duplicates for run in answered)
     if duplicates:
         notes.append(f"{plural(duplicates, 'duplicate')} of replies not counted.")
     # The header of IPv6 is larger, of which the output says nothing.
     payload = answered[0].size
     size = None if payload is None or ":" in host else payload + 20
-    return measurement(
-        source, "fping", parts if stamped else consecutive(parts), size, notes, command=_COMMAND
-    )
+    every = with_silent(source, parts, timed=stamped)
+    return measurement(source, "fping", every, size, notes, command=_COMMAND)
 
 
 def _from_text(source: Source) -> dict[str, list[_Run]]:

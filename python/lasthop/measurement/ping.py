@@ -12,7 +12,15 @@ import numpy as np
 
 from lasthop.core.formats import plural
 from lasthop.measurement import clock_steps, ping_lines, stamps
-from lasthop.measurement.echoes import MOST_PROBES, Echoes, consecutive, counts, interpolated, measurement
+from lasthop.measurement.echoes import (
+    MOST_PROBES,
+    Echoes,
+    counts,
+    interpolated,
+    measurement,
+    silent,
+    with_silent,
+)
 from lasthop.measurement.format import Options, TextReader
 from lasthop.measurement.model import Counters, Floats, Measurement, MeasurementError
 from lasthop.measurement.source import HAS_TIMES, Source, control_free, floats, mapping, number, whole
@@ -92,10 +100,13 @@ class _Session:
         return number
 
     @property
-    def counted(self) -> ping_lines.Totals | None:
-        """The totals, if there are no replies beside them: of `-q` and `-f`."""
-        totals = self.totals
-        return totals if totals is not None and totals.received and not self.rtt_s else None
+    def silent(self) -> int:
+        """The packets of a run without any reply; 0 for other runs."""
+        if self.rtt_s or self.timeless:
+            return 0
+        if self.totals is None:
+            return len(self.unanswered | self.refused)
+        return 0 if self.totals.received else max(self.totals.transmitted - len(self.too_large), 0)
 
 
 def _fits(text: str) -> bool:
@@ -142,8 +153,9 @@ def _parse(source: Source, options: Options) -> Measurement:
     for session in sessions:
         _check(source, session)
     answered = [session for session in sessions if session.rtt_s]
-    counted = [session.counted for session in sessions if session.counted is not None]
-    if not answered and counted:
+    counted = [session.totals for session in sessions if session.totals is not None]
+    # Totals alone are those of `-q` and `-f`.
+    if not answered and any(each.received for each in counted):
         return counts(
             source, "ping", [(each.transmitted, each.received, each.lasted_s) for each in counted], options
         )
@@ -157,38 +169,38 @@ def _parse(source: Source, options: Options) -> Measurement:
             "with times."
         )
         answered = stamped
-    if len(answered) > 1:
+    runs = [
+        session
+        for session in sessions
+        if session.silent or (session.received_s if stamped else session.rtt_s)
+    ]
+    if len(runs) > 1:
         gaps = (
             "the gaps between them are not measured"
             if stamped
             else ("taken as one after the other, since the times between them are unknown")
         )
-        notes.append(f"{len(answered)} runs of ping; {gaps}.")
-        notes += _left_out(sessions)
-    found: list[list[str]] = [[] for _ in answered]
-    parts = [
-        _packets(source, session, options.every_s, noted)
-        for session, noted in zip(answered, found, strict=True)
-    ]
+        notes.append(f"{len(runs)} runs of ping; {gaps}.")
+        notes += silent([session.silent for session in runs if session.silent], timed=bool(stamped))
+    found: list[str] = []
+    parts = [session.silent or _packets(source, session, options.every_s, found) for session in runs]
     # Many runs may say the same.
-    notes += dict.fromkeys(note for noted in found for note in noted)
-    if not stamped:
-        parts = consecutive(parts)
+    notes += dict.fromkeys(found)
     duplicates = sum(session.duplicates for session in answered)
     if duplicates:
         notes.append(f"{plural(duplicates, 'duplicate')} of replies not counted.")
-    failures = sum(session.failures for session in answered)
+    failures = sum(session.failures for session in runs)
     if failures:
         notes.append(
             f"Sending failed {plural(failures, 'time')}; packets that were never sent may count as losses."
         )
-    refused = sum(len(session.refused - session.rtt_s.keys()) for session in answered)
+    refused = sum(len(session.refused - session.rtt_s.keys()) for session in runs)
     if refused:
         notes.append(
             f"{plural(refused, 'packet')} with an ICMP error counted as lost: a router had no route to the "
             "host, which may be an outage rather than losses on the air."
         )
-    too_large = sum(len(session.too_large - session.rtt_s.keys()) for session in answered)
+    too_large = sum(len(session.too_large - session.rtt_s.keys()) for session in runs)
     if too_large:
         notes.append(
             f"{plural(too_large, 'packet')} larger than the path allows, refused by a router and not lost, "
@@ -204,7 +216,8 @@ def _parse(source: Source, options: Options) -> Measurement:
     size = sizes.pop() if len(sizes) == 1 else None
     found_at = sum((session.addresses for session in answered), Counter[str]()).most_common(1)
     host = found_at[0][0] if found_at else answered[0].host
-    return replace(measurement(source, "ping", parts, size, notes, command=_COMMAND), host=host)
+    every = with_silent(source, parts, timed=bool(stamped))
+    return replace(measurement(source, "ping", every, size, notes, command=_COMMAND), host=host)
 
 
 def _silence(sessions: list[_Session]) -> str:
@@ -220,20 +233,6 @@ def _silence(sessions: list[_Session]) -> str:
             "output is cut; try another host"
         )
     return f"no replies and no totals: the output is cut; expected that of `{_COMMAND}`"
-
-
-def _left_out(sessions: list[_Session]) -> Iterator[str]:
-    """Yield the note about runs without a reply among others."""
-    silent = [session for session in sessions if not session.rtt_s]
-    lost = sum(
-        session.totals.transmitted if session.totals is not None else len(session.unanswered)
-        for session in silent
-    )
-    if lost:
-        yield (
-            f"{plural(len(silent), 'run')} without any reply left out, with {plural(lost, 'lost packet')} "
-            "whose times are unknown: an outage is missing."
-        )
 
 
 def _check_hosts(source: Source, sessions: Sequence[_Session]) -> None:
