@@ -127,6 +127,18 @@ def _table(names: str, row: Callable[[int], str], count: int = 100) -> str:
     [
         (_table("time_s,sent,lost", lambda row: f"{row},{50 * row + 50},{row // 2}"), "take the differences"),
         (_table("time_s,sent,received", lambda row: f"{row},{50 * row + 50},{49 * row + 49}"), "differences"),
+        (
+            _table("time_s,sent,lost", lambda row: f"{row},{10**6 + 50 * row},{12_000 + row // 2}"),
+            "differences",
+        ),
+        (_table("time_s,sent,lost", lambda row: f"{row},{10**6 + 50 * row},12000"), "differences"),
+        (
+            _table(
+                "time_s,sent,received",
+                lambda row: f"{row},{10**6 + 50 * row},{9 * 10**5 + 49 * row - row % 2}",
+            ),
+            "differences",
+        ),
         (_table("time_s,rate_mbps", lambda row: f"{row},{52_000_000 + row}"), "a rate of .* unit right"),
         (_table("time_s,rtt_s", lambda row: f"{row},{33 + row % 5}"), "delays of 35 s in the median"),
         (_table("time_s,lost", lambda row: f"{1764450000000 + 20 * row},0"), "time_s=time"),
@@ -142,6 +154,15 @@ def test_tables_in_other_units_or_of_other_numbers_are_refused(
 ) -> None:
     with pytest.raises(MeasurementError, match=message):
         reading(text)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [lambda row: f"{row},{100 + row // 50},0", lambda row: f"{row},{10 * row},0"],
+    ids=["steady", "ramp"],
+)
+def test_counts_that_never_decrease_may_be_of_intervals(row: Callable[[int], str], reading: Reading) -> None:
+    assert len(reading(_table("time_s,sent,lost", row)).counts[0].sent) == 100
 
 
 @pytest.mark.parametrize(

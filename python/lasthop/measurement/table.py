@@ -163,7 +163,7 @@ def _read_direction(
         gone = lost if lost is not None else sent - received if received is not None else sent
         if (bad := np.flatnonzero((gone < 0) | (gone > sent))).size:
             raise table.source.error("more packets lost or received than sent", table.lines[int(bad[0])])
-        if _are_totals(sent[rows]) and _are_totals(gone[rows]):
+        if _are_totals(sent[rows], (gone if received is None else received)[rows], gone[rows]):
             raise table.source.error(
                 "the numbers of packets only grow, as totals since the beginning do; expected those from "
                 "each row to the next: take the differences",
@@ -236,11 +236,18 @@ def _read_direction(
         )
 
 
-def _are_totals(numbers: npt.NDArray[np.int64]) -> bool:
-    """Return whether numbers of packets never decrease and grow much, as no counts of intervals do."""
-    return len(numbers) >= _FEWEST_TOTALS and bool(
-        (np.diff(numbers) >= 0).all() and numbers[-1] > 3 * max(numbers[0], 1)
-    )
+def _are_totals(
+    sent: npt.NDArray[np.int64], other: npt.NDArray[np.int64], gone: npt.NDArray[np.int64]
+) -> bool:
+    """Return whether numbers of packets are totals, which may have begun long before the file.
+
+    Totals of packets sent and of the `other` column, lost or received, never decrease. Counts of intervals
+    neither grow so often nor so much.
+    """
+    if len(sent) < _FEWEST_TOTALS or (np.diff(sent) < 0).any() or (np.diff(other) < 0).any():
+        return False
+    often = np.count_nonzero(np.diff(sent)) >= _FEWEST_TOTALS - 1 and gone[-1] > 0
+    return bool(often) or all(each[-1] > 3 * max(each[0], 1) for each in (sent, gone))
 
 
 def _without_stand_ins(rtt: Floats, notes: list[str]) -> Floats:
