@@ -103,6 +103,42 @@ def test_losses_in_percent(reading: Reading) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "meaning"),
+    [
+        ("throughput_bps", "rate_bps"),
+        ("throughput_kbps", "rate_kbps"),
+        ("Download (Mbit/s)", "rate_mbps"),
+        ("BANDWIDTH_MBPS", "rate_mbps"),
+        ("bits_per_second", "rate_bps"),
+        ("throughput", "rate_mbps"),
+        ("latency_us", "rtt_us"),
+        ("Latency [\u00b5s]", "rtt_us"),
+        ("avg_rtt_sec", "rtt_s"),
+        ("latency", "rtt_ms"),
+        ("rtt", "rtt_ms"),
+        ("packet_loss_pct", "loss_percent"),
+    ],
+)
+def test_what_a_column_may_be_has_its_unit(name: str, meaning: str, reading: Reading) -> None:
+    with pytest.raises(MeasurementError) as refused:
+        reading(f"time_s,{name}\n0,1\n1,2\n")
+    assert f"{name.lower()}={meaning}" in str(refused.value)
+    assert "did you mean" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["throughput_MBps", "throughput_kB/s", "bytes_per_second", "Rate (Mbyte/s)"])
+def test_bytes_are_no_bits(name: str, reading: Reading) -> None:
+    with pytest.raises(MeasurementError, match=r"is in bytes: write bits") as refused:
+        reading(f"time_s,{name}\n0,1\n1,2\n")
+    assert f'"{name}"' in str(refused.value)
+
+
+def test_the_unit_of_a_time_is_in_its_name(reading: Reading) -> None:
+    with pytest.raises(MeasurementError, match="--column timestamp_ms=time_ms"):
+        reading("timestamp_ms,lost\n1764450000000,0\n1764450000020,1\n")
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("0.0 2.81\n1.01 2.00\n2.02 2.76\n", "columns of numbers without names; put their names"),

@@ -58,14 +58,51 @@ _GUESSES = (
     ("seq", "seq"),
     ("rtt", "rtt_ms"),
     ("latency", "rtt_ms"),
-    ("mbps", "rate_mbps"),
     ("throughput", "rate_mbps"),
     ("time", "time"),
     ("date", "time"),
     ("epoch", "time"),
     ("interval start", "time_s"),
 )
-"""Parts of names of other programs, and what such a column may be."""
+"""Parts of names of other programs, and what such a column may be, in the unit that is most common."""
+
+_RATE_UNIT = re.compile(
+    r"(?P<prefix>[kKmMgG]?)i?(?P<unit>[bB](?:its?|ytes?)?)(?:ps|PS|[ _]?(?:/|[pP]er)[ _]?[sS])|"
+    r"(?P<short>[kKmMgG])bits?$"
+)
+_TIME_UNITS = {
+    **{unit: unit for unit in _UNITS},
+    **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
+    **dict.fromkeys(("msec", "msecs", "millis", "millisecond", "milliseconds"), "ms"),
+    **dict.fromkeys(("usec", "usecs", "\u00b5s", "\u03bcs", "micros", "microsecond", "microseconds"), "us"),
+    **dict.fromkeys(("nsec", "nsecs", "nanos", "nanosecond", "nanoseconds"), "ns"),
+}
+_PERCENT = ("percent", "pct", "%")
+
+
+def _guess(name: str) -> str | None:
+    """Return what the column of another program may be, by its name as spelled.
+
+    Examples
+    --------
+    >>> [_guess(name) for name in ("Latency (us)", "down_kbps", "loss_pct", "throughput_MBps", "colour")]
+    ['rtt_us', 'rate_kbps', 'loss_percent', 'bytes', None]
+    """
+    if rate := _RATE_UNIT.search(name):
+        unit = rate["unit"] or "bit"
+        if unit.lower().startswith("byte") or (unit == "B" and not rate[0].endswith("PS")):
+            return "bytes"
+        return f"rate_{(rate['prefix'] or rate['short'] or '').lower()}bps"
+    lower = name.lower()
+    found = next((guess for word, guess in _GUESSES if word in lower), None)
+    if found is None:
+        return None
+    if found == "loss":
+        return "loss_percent" if any(word in lower for word in _PERCENT) else found
+    kind = found.partition("_")[0]
+    units = [_TIME_UNITS[word] for word in re.findall(r"[^\W\d_]+", lower) if word in _TIME_UNITS]
+    return f"{kind}_{units[0]}" if units and kind in ("rtt", "time") else found
+
 
 _LOST_WORDS = re.compile(
     r"(?:(?:request )?timed? ?-?out|lost|loss|fail(?:ed|ure)?|error|unreachable|dropped|down|\*|"
@@ -112,6 +149,8 @@ class Table:
         # A line that ends with a delimiter has an empty cell behind it.
         trailing = len(names) > 1 and not names[-1]
         self.names: list[str] = names[:-1] if trailing else names
+        # The names in upper and lower case: MB and Mb differ.
+        self.spelled: dict[str, str] = {}
         self.decimal_comma: bool = delimiter != ","
         self.line: int = 0
         self.lines: list[int] = []
@@ -121,6 +160,8 @@ class Table:
                 continue
             if not self.line:
                 self.line = place
+                spelled = line.split() if delimiter == " " else line.split(delimiter)
+                self.spelled = {name.strip().strip('"').lower(): name.strip().strip('"') for name in spelled}
                 continue
             try:
                 text = line.strip() if delimiter == " " else line
@@ -169,20 +210,25 @@ class Table:
         guesses = [
             (name, guess)
             for name in unknown
-            for word, guess in _GUESSES
-            if word in name and guess.startswith("time") is (meaning == "time")
+            if (guess := _guess(self.spelled.get(name, name))) is not None
+            and guess.startswith("time") is (meaning == "time")
         ]
         if not unknown:
             return ""
         name, guess = (
             guesses[0] if guesses else (unknown[0] if len(unknown) == 1 else "NAME", meaning or "rtt_ms")
         )
+        if guess == "bytes":
+            spelled = self.spelled.get(name, name)[:40]
+            return f'; "{spelled}" is in bytes: write bits, in a column such as rate_mbps'
         return f"; --column {shlex.quote(f'{name[:40]}={guess}')} says what a column is"
 
     def hint(self, wanted: Iterable[str] = COLUMNS) -> str:
         """Return a suggestion for an unknown column name, or an empty string."""
         for name in self.names:
-            if name not in COLUMNS and (alike := names.near(name, wanted)):
+            alike = "" if name in COLUMNS else names.near(name, wanted)
+            # A name without a unit is not that of any unit.
+            if alike and not alike.startswith(f"{name}_"):
                 return f'; "{name[:40]}": did you mean "{alike}"?'
         return ""
 
