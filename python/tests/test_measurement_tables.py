@@ -138,6 +138,12 @@ def test_the_unit_of_a_time_is_in_its_name(reading: Reading) -> None:
         reading("timestamp_ms,lost\n1764450000000,0\n1764450000020,1\n")
 
 
+@pytest.mark.parametrize("cells", [("999,5", "12.500"), ("12.500", "999,5")])
+def test_points_between_thousands_are_no_decimal_points(cells: tuple[str, str], reading: Reading) -> None:
+    with pytest.raises(MeasurementError, match="one decimal sign and no sign between thousands"):
+        reading(f"time_s;rate_kbps\n0;{cells[0]}\n1;{cells[1]}\n")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -248,6 +248,7 @@ class Table:
         if cells is None:
             return None
         values = np.full(len(cells), np.nan)
+        with_comma, with_point = "", ""
         for row, cell in enumerate(cells):
             if found[0] not in TIMES and cell.lower() in _ABSENT:
                 continue
@@ -257,6 +258,13 @@ class Table:
             cell = cell.rstrip(" %") if percent else cell
             comma = self.decimal_comma and _DECIMAL_COMMA.fullmatch(cell)
             value = parsed(cell.replace(",", ".") if comma else cell)
+            with_comma, with_point = (cell if comma else with_comma), (cell if "." in cell else with_point)
+            if with_comma and with_point:
+                raise self.source.error(
+                    f'{found[0]}: found "{with_comma[:40]}" and "{with_point[:40]}", expected one decimal '
+                    "sign and no sign between thousands",
+                    self.lines[row],
+                )
             if percent and value is not None:
                 values[row] = value / 100
                 continue
