@@ -151,6 +151,15 @@ class TestIrtt:
     def test_ipv6_has_a_larger_header(self, reading: Any) -> None:
         assert reading(samples.irtt(ip="IPv6")).probes[0].size_bytes == 120
 
+    @pytest.mark.parametrize(
+        ("address", "host"),
+        [("192.0.2.1:2112", "192.0.2.1"), ("[fe80::1%wlan0]:2112", "fe80::1%wlan0"), (None, None)],
+    )
+    def test_the_host_is_known(self, address: str | None, host: str | None, reading: Any) -> None:
+        document = samples.irtt()
+        document["config"]["remote_address"] = address
+        assert reading(document).host == host
+
     def test_one_loss_of_unknown_direction_leaves_the_round_trip(self, reading: Any) -> None:
         measurement = reading(samples.irtt("..?..u"))
         assert list(by_direction(measurement)) == [ROUND_TRIP]

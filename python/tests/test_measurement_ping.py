@@ -407,6 +407,10 @@ class TestFping:
         (counts,) = reading(lines[-1]).counts
         assert (int(counts.sent[0]), int(counts.lost[0])) == (50, 1)
 
+    def test_the_host_is_known(self, reading: Any) -> None:
+        for text in (samples.fping(), samples.fping_json()):
+            assert reading(text).host == "192.0.2.1"
+
     def test_lists_and_json(self, reading: Any) -> None:
         listed = "192.0.2.1 : " + " ".join("-" if k in (2, 7) else f"{20 + k % 3}.1" for k in range(2000))
         probes = reading(listed).probes[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -151,7 +151,7 @@ def _parse(source: Source, options: Options) -> Measurement:
     payload = answered[0].size
     size = None if payload is None or ":" in host else payload + 20
     every = with_silent(source, parts, timed=stamped)
-    return measurement(source, "fping", every, size, notes, command=_COMMAND)
+    return replace(measurement(source, "fping", every, size, notes, command=_COMMAND), host=host)
 
 
 def _from_text(source: Source) -> dict[str, list[_Run]]:

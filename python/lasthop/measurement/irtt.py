@@ -90,7 +90,14 @@ def _parse(source: Source, document: Any, options: Options) -> Measurement:
         probes=tuple(fates),
         delays=delays,
         notes=tuple(notes),
+        host=_host(document),
     )
+
+
+def _host(document: Any) -> str | None:
+    """Return the address of the server, which stands before the port."""
+    address = at(document, "config", "remote_address")
+    return address.rpartition(":")[0].strip("[]") or None if isinstance(address, str) else None
 
 
 def _fate(source: Source, packet: Any, place: int) -> str:

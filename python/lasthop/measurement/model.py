@@ -304,7 +304,7 @@ class Measurement:
     under_load : tuple of Measurement
         Parts of the file during which a test filled the link; nothing else here is of them.
     host : str or None
-        The address of the host that answered pings; None if unknown.
+        The address of the host that answered the probes; None if unknown.
     """
 
     file: str
