@@ -150,6 +150,47 @@ def test_a_sender_of_udp_knows_no_rate(reading: Any) -> None:
         reading(document)
 
 
+def download(bytes_: list[int], interval_s: float, *, streams: int = 1, jitter_s: float = 0.0) -> Any:
+    """Return the client's JSON of a download with these bytes in each interval, over all streams."""
+    document = samples.iperf3("TCP", reverse=True)
+    row, document["intervals"] = document["intervals"][0]["streams"][0], []
+    for place, count in enumerate(bytes_):
+        # The clusters of times straddle hundredths of a second.
+        late_s = [0.005 + jitter_s * (stream - streams / 2) for stream in range(streams)]
+        rows = [
+            row
+            | {"start": place * interval_s + late, "end": (place + 1) * interval_s + late}
+            | {"bytes": count // streams, "socket": 5 + stream}
+            for stream, late in enumerate(late_s)
+        ]
+        document["intervals"].append({"streams": rows})
+    return document
+
+
+@pytest.mark.parametrize("interval_s", [0.1, 0.5, 1.0])
+@pytest.mark.parametrize("streams", [1, 4])
+def test_a_stall_over_several_intervals_is_one(streams: int, interval_s: float, reading: Any) -> None:
+    each, rows = round(1.25e6 * interval_s), round(20 / interval_s)
+    counts = [0 if 8 <= place * interval_s < 11 else each for place in range(rows)]
+    notes = reading(download(counts, interval_s, streams=streams, jitter_s=2e-4)).notes
+    assert any("stalled: little or nothing was carried for 3 s from 8" in note for note in notes)
+
+
+def test_blocks_that_take_longer_than_an_interval_are_no_stall(reading: Any) -> None:
+    """2 Mb/s in blocks of 128 KiB, of which one is read each half second; then five seconds without."""
+    counts = [131_072 if place % 5 == 0 else 0 for place in range(300)]
+    assert not any("stalled" in note for note in reading(download(counts, 0.1)).notes)
+    counts[150:200] = [0] * 50
+    assert any("carried for 5.4 s from 14.6" in note for note in reading(download(counts, 0.1)).notes)
+
+
+@pytest.mark.parametrize("interval_s", [0.1, 1.0])
+def test_parallel_streams_share_an_interval(interval_s: float, reading: Any) -> None:
+    each = round(2.5e6 * interval_s)
+    rates = rate(reading(download([each] * 20, interval_s, streams=4, jitter_s=3e-4)))
+    assert rates.rate_bps.tolist() == pytest.approx([20e6] * 20, rel=0.02)
+
+
 def test_a_stall_is_noted_and_is_no_overload(reading: Any) -> None:
     document = samples.iperf3("UDP", reverse=True, lost=(0, 0, 0, 0, 900), target=10_000_000)
     assert any("stalled" in note for note in reading(document).notes) is False

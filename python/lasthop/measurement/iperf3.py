@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,6 +39,9 @@ _SATURATED_LOSS = 0.05
 
 _STALL_S = 0.2
 """Shortest time without data that is noted."""
+
+_OFTEN, _STALLS = 0.1, 3.0
+"""If more than this share of the intervals begin a pause, a stall is longer than most by this factor."""
 
 _IMPOSSIBLE = 2.0
 """Counts are impossible if their packets have more data than were carried, by this factor."""
@@ -313,14 +316,25 @@ def _rates(
     direction: Direction, rows: list[_Row], carried: float, saturated: bool, *, capacity: bool
 ) -> Rates:
     """Return the throughput of all streams in each interval, times the share that arrived."""
-    sums: dict[tuple[float, float], float] = defaultdict(float)
-    # The intervals of parallel streams differ by microseconds.
-    for row in rows:
-        sums[round(row.start_s, 2), round(row.end_s, 2)] += row.bits
-    spans = sorted(span for span in sums if span[1] > span[0])
-    start_s, end_s = floats(span[0] for span in spans), floats(span[1] for span in spans)
-    bits = floats(sums[span] * carried for span in spans)
-    return Rates(direction, start_s, end_s - start_s, bits / (end_s - start_s), saturated, capacity)
+    start_s, end_s, bits = (floats(column) for column in zip(*_joined(rows), strict=True))
+    rate_bps = bits * carried / (end_s - start_s)
+    return Rates(direction, start_s, end_s - start_s, rate_bps, saturated, capacity)
+
+
+def _joined(rows: list[_Row]) -> list[tuple[float, float, float]]:
+    """Return begin and end of each interval, and the bits of all streams in it.
+
+    The intervals of parallel streams differ by less than a millisecond.
+    """
+    apart_s = float(np.median([row.end_s - row.start_s for row in rows])) / 2
+    found: list[tuple[float, float, float]] = []
+    for row in sorted(rows, key=lambda row: row.start_s):
+        if found and row.start_s - found[-1][0] < apart_s:
+            begin_s, end_s, bits = found[-1]
+            found[-1] = (begin_s, max(end_s, row.end_s), bits + row.bits)
+        else:
+            found.append((row.start_s, row.end_s, row.bits))
+    return found
 
 
 def _limit(document: Mapping[str, Any], test: Mapping[str, Any], own: _End) -> str | None:
@@ -363,18 +377,20 @@ def _arrived(
 
 def _stalls(direction: Direction, rows: list[_Row], notes: list[str]) -> None:
     """Note the longest time in which nothing was carried, or a report of it that came late."""
-    spans = sorted({(round(row.start_s, 2), round(row.end_s, 2)) for row in rows})
-    carried = dict.fromkeys(spans, 0.0)
-    for row in rows:
-        carried[round(row.start_s, 2), round(row.end_s, 2)] += row.bits
-    usual_s = float(np.median([end - start for start, end in spans]))
-    rate = float(np.median([carried[span] / max(span[1] - span[0], 1e-3) for span in spans]))
-    rate = rate or max(carried[span] / max(span[1] - span[0], 1e-3) for span in spans)
-    stalled = [
+    joined = _joined(rows)
+    usual_s = float(np.median([end - start for start, end, _ in joined]))
+    rates = [bits / max(end - start, 1e-3) for start, end, bits in joined]
+    rate = float(np.median(rates)) or max(rates)
+    empty = [list(run) for is_empty, run in itertools.groupby(joined, lambda each: each[2] == 0) if is_empty]
+    pauses = [(run[-1][1] - run[0][0], run[0][0]) for run in empty]
+    least_s = max(usual_s / 2, _STALL_S)
+    if len(pauses) > _OFTEN * len(joined):
+        # iperf3 counts blocks of 128 KiB, which take longer than an interval on a slow link.
+        least_s = max(least_s, _STALLS * float(np.median([lasts_s for lasts_s, _ in pauses])))
+    stalled = [(lasts_s, start_s) for lasts_s, start_s in pauses if lasts_s >= least_s] + [
         (end - start, start)
-        for start, end in spans
-        if (carried[start, end] == 0 and end - start >= usual_s / 2 and end - start >= _STALL_S)
-        or (end - start > 3 * max(usual_s, _STALL_S) and carried[start, end] < rate * (end - start) / 2)
+        for start, end, bits in joined
+        if end - start > 3 * max(usual_s, _STALL_S) and bits < rate * (end - start) / 2
     ]
     if stalled:
         longest_s, start_s = max(stalled)
