@@ -723,6 +723,45 @@ def test_rtp_has_sequence_numbers(reading: Reading) -> None:
     assert measurement.probes[0].size_bytes == 200
 
 
+def call(lost: dict[bool, set[int]]) -> bytes:
+    """Return a capture of an RTP stream in each direction, by whether it is of the first sender."""
+    packets = []
+    for is_first, gone in lost.items():
+        numbers = [number for number in range(200) if number not in gone]
+        for number, packet in zip(
+            numbers, captures.read_back(captures.datagrams(numbers, captures.rtp)), strict=True
+        ):
+            data = packet.data
+            if not is_first:
+                data = data[:12] + data[16:20] + data[12:16] + data[22:24] + data[20:22] + data[24:]
+            packets.append(Packet(number * 20_000_000 + (not is_first) * 1_000_000, data, packet.wire))
+    return captures.written(packets)
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize("answered", [True, False])
+def test_a_call_with_losses_goes_towards_the_capture(
+    is_first: bool, answered: bool, reading: Reading
+) -> None:
+    """Whoever sent the first packet: losses upstream of the capture show in what arrives there."""
+    capture = call({is_first: {30, 31, 65}} | ({not is_first: set()} if answered else {}))
+    for captured, direction in ((None, Direction.DOWN), ("client", Direction.DOWN), ("server", Direction.UP)):
+        measurement = reading(capture, user="client", captured=captured)
+        lossy = [probes for probes in measurement.probes if probes.lost.any()]
+        assert [probes.direction for probes in lossy] == [direction]
+        assert len({probes.direction for probes in measurement.probes}) == 1 + answered
+        assumed = any("assumed to be on the user's side; `captured=`" in note for note in measurement.notes)
+        assert assumed == (captured is None)
+
+
+@pytest.mark.parametrize("lost", [{30, 31}, set()])
+def test_without_evidence_the_client_sent_the_first_packet(lost: set[int], reading: Reading) -> None:
+    """Both directions have losses, or neither."""
+    measurement = reading(call({True: lost, False: lost}), user="client")
+    assert [probes.direction for probes in measurement.probes] == [Direction.UP, Direction.DOWN]
+    assert all("sent the first packet is assumed to be the client; `--user" in n for n in measurement.notes)
+
+
 def test_what_cannot_be_read_has_a_remedy(reading: Reading, faded: Transfer) -> None:
     dice = random.Random(5)
     with pytest.raises(MeasurementError, match=r"such as QUIC.*irtt client"):

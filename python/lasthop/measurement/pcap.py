@@ -153,7 +153,7 @@ def _parse(source: Source, options: Options) -> Measurement:
     if place is not None:
         _read_connections(packets, connections, user, place, found, round_trips)
     tcp_streams = sum(one.streams for one in found.values())
-    media = list(rtp.streams(packets, user, notes))
+    media = list(rtp.streams(packets, user, place, notes))
     lacking = [
         f"{direction.capitalize()}: the capture misses most of its packets ({one.lacking:,} of "
         f"{one.lacking + one.present:,}), so no losses are read. A display filter or sampling leaves "

@@ -8,29 +8,52 @@ import numpy as np
 import numpy.typing as npt
 
 from lasthop.core.formats import plural
-from lasthop.measurement.model import Direction, Probes
+from lasthop.measurement.model import Flags, Floats, Probes
 from lasthop.measurement.packets import Packets, common_size
-from lasthop.measurement.source import Host, probes, way
+from lasthop.measurement.source import SWAP, Host, Place, probes, way
 
 Rows = npt.NDArray[np.intp]
 
 
-def streams(packets: Packets, user: Host, notes: list[str]) -> Iterator[Probes]:
-    """Yield the packets of each RTP stream."""
+def streams(packets: Packets, user: Host, place: Place | None, notes: list[str]) -> Iterator[Probes]:
+    """Yield the packets of each RTP stream.
+
+    Sequence numbers show the losses upstream of the capture, so that a stream with losses goes towards it.
+
+    Parameters
+    ----------
+    packets : Packets
+        The capture.
+    user : {"client", "server"}
+        The host on the user's side.
+    place : {"client", "server", "between"} or None
+        Where the capture was taken; None if unknown.
+    notes : list of str
+        What is assumed is added.
+    """
     other = 0
     for group in packets.groups(17):
-        client = packets.source[group[0]]
-        for from_client in (True, False):
-            rows = group[(packets.source[group] == client) == from_client]
-            found = _stream(packets, rows, way(from_client, user))
-            if found is None:
+        first = packets.source[group] == packets.source[group[0]]
+        found = [(rows, _stream(packets, rows)) for rows in (group[first], group[~first])]
+        lossy = [stream is not None and bool(stream[1].any()) for _, stream in found]
+        is_told = lossy[0] != lossy[1] and place != "between"
+        for at, (rows, stream) in enumerate(found):
+            if stream is None:
                 other += len(rows)
-            else:
-                notes.append(
-                    f"{found.direction.capitalize()}: an RTP stream. Its losses are upstream of the capture; "
-                    "a capture at its sender shows none."
-                )
-                yield found
+                continue
+            from_client = lossy[at] == ((place or user) == "server") if is_told else at == 0
+            direction = way(from_client, user)
+            assumed = ""
+            if not is_told:
+                swap = SWAP if user == "client" else ""
+                assumed = f" The host that sent the first packet is assumed to be the client{swap}."
+            elif place is None:
+                assumed = " The capture is assumed to be on the user's side; `captured=` overrides."
+            notes.append(
+                f"{direction.capitalize()}: an RTP stream. Its losses are upstream of the capture; a capture "
+                f"at its sender shows none.{assumed}"
+            )
+            yield probes(direction, *stream)
     if other:
         notes.append(f"{plural(other, 'UDP packet')} without RTP sequence numbers not read.")
 
@@ -39,8 +62,8 @@ _LONGEST_SILENCE = 500
 """Maximum packets missing in a row, ten seconds of a call; after a larger gap the numbering was reset."""
 
 
-def _stream(packets: Packets, rows: Rows, direction: Direction) -> Probes | None:
-    """Return the packets of an RTP stream (RFC 3550); None for other UDP."""
+def _stream(packets: Packets, rows: Rows) -> tuple[Floats, Flags, int | None] | None:
+    """Return times, losses and size of the packets of an RTP stream (RFC 3550); None for other UDP."""
     rows = rows[packets.rtp_version[rows] >= 0]
     if len(rows) < 20:
         return None
@@ -71,4 +94,4 @@ def _stream(packets: Packets, rows: Rows, direction: Direction) -> Probes | None
     lost = np.ones(len(every), dtype=np.bool_)
     lost[known - known[0]] = False
     time_s = np.interp(every, known, np.maximum.accumulate(packets.time_s[rows[first]]))
-    return probes(direction, time_s, lost, common_size(packets.size[rows]))
+    return time_s, lost, common_size(packets.size[rows])
