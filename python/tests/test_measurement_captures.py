@@ -762,6 +762,27 @@ def test_without_evidence_the_client_sent_the_first_packet(lost: set[int], readi
     assert all("sent the first packet is assumed to be the client; `--user" in n for n in measurement.notes)
 
 
+@pytest.mark.parametrize("later_ms", [0.1, 30])
+def test_copies_of_a_call_are_left_out(later_ms: float, reading: Reading) -> None:
+    packets = captures.read_back(call({True: {30, 31, 65}}))
+    copies = [captures.edited(packet, 0, b"", later_ns=round(later_ms * 1e6)) for packet in packets]
+    (probes,) = reading(captures.written([*packets, *copies])).probes
+    assert np.flatnonzero(probes.lost).tolist() == [30, 31, 65]
+
+
+def test_an_outage_of_a_call_is_a_loss(reading: Reading) -> None:
+    numbers = [number for number in range(3000) if not 1000 <= number < 1800]
+    packets = captures.read_back(captures.datagrams(numbers, captures.rtp))
+    timed = [
+        Packet(number * 20_000_000, packet.data, packet.wire)
+        for number, packet in zip(numbers, packets, strict=True)
+    ]
+    assert int(reading(captures.written(timed)).probes[0].lost.sum()) == 800
+    # Without the time that the packets would have taken, the numbering was reset.
+    with pytest.raises(MeasurementError, match="such as QUIC or a tunnel"):
+        reading(captures.written(packets))
+
+
 def test_what_cannot_be_read_has_a_remedy(reading: Reading, faded: Transfer) -> None:
     dice = random.Random(5)
     with pytest.raises(MeasurementError, match=r"such as QUIC.*irtt client"):

@@ -635,8 +635,8 @@ def _nothing_readable(packets: Packets) -> str:
         if ((packets.rtp_version[of_udp] < 0) & (packets.payload[of_udp] >= 12)).mean() > _MOSTLY:
             return f"{found}cut off before their numbers; store 128 bytes of each: `tcpdump -s 128`. {remedy}"
         if not packets.unreadable:
-            found += "without readable sequence numbers, such as QUIC"
-            return f"{found}; capture a transfer over TCP, or RTP. {remedy}"
+            found += "without readable sequence numbers, such as QUIC or a tunnel"
+            return f"{found}; capture a transfer over TCP, or RTP, outside of tunnels. {remedy}"
         if packets.unreadable.endswith("QUIC"):
             return f"{found}{packets.unreadable}, with their numbers; capture a transfer over TCP. {remedy}"
         return f"{found}{packets.unreadable}; capture inside the tunnel, on its own interface. {remedy}"

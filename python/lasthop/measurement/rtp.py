@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lasthop.core.formats import plural
-from lasthop.measurement.model import Flags, Floats, Probes
+from lasthop.measurement.model import Counters, Flags, Floats, Probes
 from lasthop.measurement.packets import Packets, common_size
 from lasthop.measurement.source import SWAP, Host, Place, probes, way
 
@@ -59,7 +59,7 @@ def streams(packets: Packets, user: Host, place: Place | None, notes: list[str])
 
 
 _LONGEST_SILENCE = 500
-"""Maximum packets missing in a row, ten seconds of a call; after a larger gap the numbering was reset."""
+"""Maximum packets that a late one follows; numbers further back are those of a reset."""
 
 
 def _stream(packets: Packets, rows: Rows) -> tuple[Floats, Flags, int | None] | None:
@@ -69,13 +69,15 @@ def _stream(packets: Packets, rows: Rows) -> tuple[Floats, Flags, int | None] | 
         return None
     values, counts = np.unique(packets.rtp_source[rows], return_counts=True)
     rows = rows[packets.rtp_source[rows] == values[counts.argmax()]]
-    numbers = packets.rtp_seq[rows].astype(np.int64)
-    steps = ((np.diff(numbers) + (1 << 15)) & 0xFFFF) - (1 << 15)
+    counted = np.append(0, np.cumsum(_steps(packets, rows)))
+    # Copies, as from a mirror port.
+    rows = rows[np.sort(np.unique(counted, return_index=True)[1])]
+    steps = _steps(packets, rows)
     # Other UDP packets have another version field, or their numbers are not consecutive.
     if (
         len(rows) < 20
         or (packets.rtp_version[rows] != 2).any()
-        or (np.abs(steps) > _LONGEST_SILENCE).any()
+        or (steps < -_LONGEST_SILENCE).any()
         or (steps == 1).mean() < 0.5
     ):
         return None
@@ -95,3 +97,10 @@ def _stream(packets: Packets, rows: Rows) -> tuple[Floats, Flags, int | None] | 
     lost[known - known[0]] = False
     time_s = np.interp(every, known, np.maximum.accumulate(packets.time_s[rows[first]]))
     return time_s, lost, common_size(packets.size[rows])
+
+
+def _steps(packets: Packets, rows: Rows) -> Counters:
+    """Return the differences of successive sequence numbers."""
+    numbers: Counters = packets.rtp_seq[rows].astype(np.int64)
+    steps: Counters = ((numbers[1:] - numbers[:-1] + (1 << 15)) & 0xFFFF) - (1 << 15)
+    return steps
