@@ -170,11 +170,13 @@ def segment(
     flags: int = 16,
     window: int = 8192,
     from_client: bool = True,
+    stamps: tuple[int, int] | None = None,
 ) -> Packet:
     """Return a TCP segment between a client at 192.0.2.1:40000 and a server at 198.51.100.1:80."""
     ports = (40000, 80) if from_client else (80, 40000)
     hosts = b"\xc0\0\2\1", b"\xc6\x33\x64\1"
     options = b"\2\4\5\xb4\4\2\1\1" if flags & 2 else b""
+    options += b"" if stamps is None else struct.pack(">HBBII", 0x0101, 8, 10, *stamps)
     offset = (20 + len(options)) // 4 << 12
     tcp = struct.pack(">HHIIHHHH", *ports, seq, ack, offset | flags, window, 0, 0) + options
     total = 20 + len(tcp) + length

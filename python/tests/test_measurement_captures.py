@@ -297,6 +297,44 @@ def test_round_trip_times_and_rates(faded: Transfer, reading: Reading) -> None:
         assert measurement.probes[0].size_bytes == 1500
 
 
+def bursts(every_s: float, *, held_s: float = 0.0) -> bytes:
+    """Return a download at its client, 40 ms from the server, in bursts of ten packets every so often.
+
+    The link holds the packets of each half second back for a time.
+    """
+    one = captures.segment
+    packets = [
+        one(0.0, 999, 0, flags=2, stamps=(5000, 0)),
+        one(0.04, 4999, 1000, flags=18, from_client=False, stamps=(1000, 5000)),
+        one(0.0401, 1000, 5000, stamps=(5040, 1000)),
+    ]
+    acks_s = [0.0401]
+    arrived_s = 0.0
+    for number in range(400):
+        sent_s = 0.1 + number // 10 * every_s + number % 10 * 0.001
+        held = max(held_s - sent_s % 0.5, 0.0)
+        arrived_s = max(sent_s + 0.02 + held, arrived_s + 1e-4)
+        heard_s = max(ack_s for ack_s in acks_s if ack_s + 0.02 <= sent_s)
+        stamps = round(1000 * sent_s) + 1000, round(1000 * heard_s) + 5000
+        seq = 5000 + 1448 * number
+        packets.append(one(arrived_s, seq, 1000, 1448, from_client=False, stamps=stamps))
+        acks_s.append(arrived_s + 1e-5)
+        stamps = round(1000 * acks_s[-1]) + 5000, stamps[0]
+        packets.append(one(acks_s[-1], 1000, seq + 1448, stamps=stamps))
+    return captures.written(packets)
+
+
+@pytest.mark.parametrize(
+    ("every_s", "held_s", "saturated"), [(0.12, 0.0, False), (0.03, 0.0, True), (0.01, 0.15, True)]
+)
+def test_a_sender_that_is_often_idle_does_not_fill_the_link(
+    every_s: float, held_s: float, saturated: bool, reading: Reading
+) -> None:
+    """As of a video call; what the link holds back was on its way."""
+    (rates,) = reading(bursts(every_s, held_s=held_s), user="client").rates
+    assert rates.saturated == saturated
+
+
 def test_the_place_of_the_capture(faded: Transfer, reading: Reading) -> None:
     assert "taken at the client" in reading(faded.source).notes[0]
     assert "taken at the server" in reading(faded.mobile).notes[0]

@@ -87,6 +87,8 @@ class Clock:
         Whether timeouts begin at the second of RFC 6298, without probes.
     asked_s : array of float64
         When the receiver sent data, which may ask an idle sender for more.
+    echoed : bool, default False
+        Whether timestamps tell `heard_s`.
     """
 
     time_s: Floats
@@ -97,6 +99,7 @@ class Clock:
     spacing_s: float
     rfc: bool
     asked_s: Floats
+    echoed: bool = False
 
     @classmethod
     def of(cls, packets: Packets, stream: Stream, least_s: float) -> Clock:
@@ -104,7 +107,8 @@ class Clock:
         time_s, ack_s = stream.time_s, stream.ack_s
         stamps = packets.timestamp[stream.ack_rows]
         echo = packets.echo[stream.rows]
-        if len(stamps) and (stamps > 0).all() and (echo > 0).all():
+        echoed = bool(len(stamps)) and bool((stamps > 0).all() and (echo > 0).all())
+        if echoed:
             counted = np.maximum.accumulate(unwrap(stamps))
             heard = np.searchsorted(counted, counted[0] + difference(echo, stamps[0]), side="right")
         else:
@@ -126,6 +130,7 @@ class Clock:
             float(np.median(steps_s[steps_s > 0])) if (steps_s > 0).any() else 0.0,
             bool(exact.sum() >= 3 and exact.sum() >= len(exact) / 2),
             ack_s[packets.payload[stream.ack_rows] > 0],
+            echoed,
         )
 
     def windows(self, stream: Stream) -> list[tuple[Gap, int]]:

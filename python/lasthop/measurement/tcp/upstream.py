@@ -74,13 +74,17 @@ def by_holes(stream: Stream, clock: Clock, window_s: float) -> Outcomes:
     place = np.concatenate((owner, lost_place))
     time_s, lost = by_place(place, stream.time_s[owner], lost_s)
     gaps = np.diff(stream.time_s)
+    trip_s = 2 * window_s
+    # A shorter gap is of an idle sender if it precedes new data and all before had been acknowledged to it.
+    answered = (clock.heard_s[1:] >= clock.acknowledged_s[:-1]) & (stream.seq[1:] == expected[1:])
+    idle = (gaps > max(2 * trip_s, 0.2)) | ((gaps > 2 * trip_s) & answered & clock.echoed)
     return Outcomes(
         time_s,
         lost,
         stream.time_s,
         8.0 * (payload + pieces * stream.headers).astype(np.float64),
-        # Time without arrivals, for whatever reason.
-        idle_s=float(gaps[gaps > max(4 * window_s, 0.2)].sum()),
+        # Time without arrivals, if it is long for whatever reason.
+        idle_s=float(gaps[idle].sum()),
         spurious=holes.duplicates,
         reordered=holes.reordered,
         windows=windows,
