@@ -114,6 +114,17 @@ def test_of_runs_of_one_packet_each_is_lost_or_not(reading: Any) -> None:
     assert any("10 runs without any reply, with 10 lost packets" in note for note in measurement.notes)
 
 
+def test_packets_that_routers_refuse_are_said_so(reading: Any) -> None:
+    """Whatever their reason, which each language has in words of its own."""
+    header = "PING 192.0.2.1 (192.0.2.1) 56(84) bytes of data."
+    errors = [f"From 192.168.1.1 icmp_seq={seq} Time to live exceeded" for seq in range(1, 61)]
+    with pytest.raises(MeasurementError, match=r"60 packets and no replies, but 60 ICMP errors: .* `-t`"):
+        reading("\n".join([header, *errors]))
+    replies = [f"64 bytes from 192.0.2.1: icmp_seq={seq} ttl=57 time=40 ms" for seq in range(61, 99)]
+    notes = reading("\n".join([header, *errors, *replies])).notes
+    assert any("60 packets with an ICMP error counted as lost: they were not forwarded" in n for n in notes)
+
+
 def test_totals_of_runs_without_a_reply_count(reading: Any) -> None:
     run = (
         "PING 192.0.2.1 (192.0.2.1) 56(84) bytes of data.\n\n--- 192.0.2.1 ping statistics ---\n"

@@ -197,8 +197,8 @@ def _parse(source: Source, options: Options) -> Measurement:
     refused = sum(len(session.refused - session.rtt_s.keys()) for session in runs)
     if refused:
         notes.append(
-            f"{plural(refused, 'packet')} with an ICMP error counted as lost: a router had no route to the "
-            "host, which may be an outage rather than losses on the air."
+            f"{plural(refused, 'packet')} with an ICMP error counted as lost: they were not forwarded, "
+            "which may be an outage rather than losses on the air."
         )
     too_large = sum(len(session.too_large - session.rtt_s.keys()) for session in runs)
     if too_large:
@@ -227,6 +227,12 @@ def _silence(sessions: list[_Session]) -> str:
         return "replies without round-trip times: `ping -s` must be at least 16"
     silent = sum(len(session.unanswered | session.refused) for session in sessions)
     sent = sum(session.totals.transmitted for session in sessions if session.totals is not None)
+    refused = sum(len(session.refused) for session in sessions)
+    if refused > silent / 2:
+        return (
+            f"{plural(max(silent, sent), 'packet')} and no replies, but {refused:,} ICMP errors: the "
+            "packets were not forwarded; try another host, and leave out `-t`, which limits how far they go"
+        )
     if silent or sent:
         return (
             f"{plural(max(silent, sent), 'packet')} and no replies: the host does not reply to ping, or the "
