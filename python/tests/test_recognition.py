@@ -188,6 +188,22 @@ def test_neighbours_are_found_again() -> None:
         assert len(found) < 8
 
 
+def test_neighbours_are_stated_only_if_they_explain_the_waits(tmp_path: Path) -> None:
+    """They do those of crowded air, in 99 of 100 records, and not those of a weak signal that fades."""
+    for kind in WIFI[:2]:
+        found = [each for number in range(2000, 2100) if (each := waits_in(kind, number)) is not None]
+        assert np.mean([bool(nearest(each)) for each in found]) >= 0.98, kind
+    for signal_db in (3, 6, 10):
+        wifi = {"preset": "wifi-ac-near", "snr": f"{signal_db} dB", "fading": {}}
+        sent_s, rtt_s = probe({"wired": {"rate": 1e9}, "wifi": wifi}, 0.2, 1500, 1)
+        link = fit(ping_log(tmp_path / "weak.txt", sent_s, rtt_s), rate_bps=60e6, wifi=True, replicates=5)
+        assert isinstance(link, WifiLink)
+        assert link.neighbours == ()
+        assert link.signs[-1].startswith("Neighbours alone do not explain these waits")
+        assert any(note.startswith("Assumed: idle air and a steady signal") for note in link.notes)
+        assert "neighbour" not in link.given["wifi"]
+
+
 def test_few_neighbours_show_on_a_stated_wifi(tmp_path: Path) -> None:
     """With 30 % of the air they make waits below 4 ms, no evidence of Wi-Fi; idle air shows none."""
     for share in (0.3, None):
