@@ -13,6 +13,7 @@ from lasthop.advice import advise
 from lasthop.advice.judge import NEIGHBOURS
 from lasthop.cli.commands.fit import document
 from lasthop.fitting import WifiLink, fit, preset_link, scenario_link
+from lasthop.fitting.given import download, goodput
 from lasthop.fitting.recognition_trial import KINDS, waits_in
 from lasthop.fitting.waits import waits_of
 from lasthop.fitting.wifi import nearest, probe
@@ -274,6 +275,21 @@ def test_calls_over_wifi_have_remedies_of_their_own() -> None:
         assert part.available
         assert part.steps.commands
         assert part.cost
+
+
+def test_the_rate_of_a_wifi_is_that_after_slow_start() -> None:
+    """To a station that sleeps through beacons a window grows for more than ten seconds."""
+    wifi = {
+        "standard": "802.11ac",
+        "streams": 2,
+        "rate": "minstrel-ht",
+        "snr": "25 dB",
+        "queue": "1000 packets",
+        "power_save": {"timeout": 0.02, "listen": 3},
+    }
+    asleep = download({"wired": {"rate": 1e9, "delay": 0.02}, "wifi": wifi}, "asleep")
+    late = asleep.with_({"limit": 60, "warmup": 30}).run(None, seed=9)
+    assert goodput(asleep) == pytest.approx(late.metrics["throughput_bps"], rel=0.1)
 
 
 def test_power_save_has_its_remedy(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,11 +17,17 @@ from lasthop.fitting.timing import Timing
 SERVER_RTT_S = 0.04
 """The default round-trip time beyond the last hop of a preset, which describes the last hop alone."""
 
-SEEN_S = 300.0
+SEEN_S, SEEN_BEFORE_WIFI_S = 300.0, 4.0
 """The simulated time from which the mean rate and the least delay of varying links are taken."""
 
-SEEN_OF_WIFI_S = 4.0
-"""The simulated time of a transfer over Wi-Fi, the second half of which is its rate."""
+SHORTEST_S, LONGEST_S = 8.0, 64.0
+"""The lengths of transfers over Wi-Fi, the second half of which is their rate: at first, and at most."""
+
+SEEDS = (1, 2, 3)
+"""The seeds of these transfers."""
+
+AGREEING = 0.05
+"""Transfers are long enough if the rate of those half as long differs by at most this share of it."""
 
 LAST_HOP, WIRED = "base-mobile", "fixed-base"
 """The links of the topology `last-hop`, and of a Wi-Fi cell with one station."""
@@ -246,10 +253,25 @@ def grants(scenario: Scenario, *, up: bool) -> Mapping[str, Any] | None:
 
 
 def goodput(scenario: Scenario, *, up: bool = False) -> float:
-    """Return the throughput of a transfer by CUBIC over the link of a scenario, after its slow start."""
+    """Return the mean throughput of transfers by CUBIC over the link of a scenario, after their slow start.
+
+    The transfers are made twice as long until this hardly changes their rate.
+    """
     ends = {"from": "mobile", "to": "fixed"} if up else {"from": "fixed", "to": "mobile"}
-    seen = {"limit": SEEN_OF_WIFI_S, "warmup": SEEN_OF_WIFI_S / 2, "transfer": {"size": "unlimited", **ends}}
-    return float(scenario.with_(seen).run(None, seed=1).metrics["throughput_bps"])
+
+    def mean(length_s: float) -> float:
+        seen = scenario.with_(
+            {"limit": length_s, "warmup": length_s / 2, "transfer": {"size": "unlimited", **ends}}
+        )
+        runs = [seen.run(None, seed=seed) for seed in SEEDS]
+        return sum(float(run.metrics["throughput_bps"]) for run in runs) / len(runs)
+
+    length_s = SHORTEST_S
+    before, rate = math.inf, mean(length_s)
+    while abs(rate - before) > AGREEING * rate and length_s < LONGEST_S:
+        length_s *= 2
+        before, rate = rate, mean(length_s)
+    return rate
 
 
 def _hop_rtt(scenario: Scenario) -> float:
@@ -281,5 +303,5 @@ def _delay(scenario: Scenario, link: str, *, up: bool) -> float:
     delay = None if "wifi" in scenario and link == LAST_HOP else stated(scenario, link, "delay", up=up)
     if isinstance(delay, Mapping) and "netem" in delay:
         return max(float(delay["netem"]["delay"]) - float(delay["netem"]["jitter"]), 0.0)
-    seen_s = SEEN_OF_WIFI_S if "wifi" in scenario else SEEN_S
+    seen_s = SEEN_BEFORE_WIFI_S if "wifi" in scenario else SEEN_S
     return float(scenario.link_timing(seen_s, link, up=up)["delay_s"].min())
