@@ -80,6 +80,20 @@ def test_a_study_from_beginning_to_end(here: Path) -> None:
     )
 
 
+def test_an_interval_whose_middle_is_not_the_mean_has_both_ends(here: Path) -> None:
+    """As that of a skewed sample: half its width beside the mean would not be true."""
+    options = ("sweep.toml", "--scheme", "basic", "--runs", "5")
+    done = study(*options, "--set", "sweep={}", "--set", "tcp.packet_size=512 B", "--export", "csv")
+    with (here / "sweep.study" / "summary.csv").open() as file:
+        (row,) = csv.DictReader(file)
+    low, mean, high = (float(row[name]) / 1e3 for name in ("low", "mean", "high"))
+    assert high - mean > 1.5 * (mean - low)
+    sizes = ("packet-size", *options, "--sizes", "512 B, 1536 B")
+    for text in (done.stdout, CliRunner().invoke(app, sizes, prog_name="lasthop").stdout):
+        assert f"{low:.1f} to {high:.1f}" in text
+        assert "± 95 %" not in text
+
+
 def test_json_has_the_documented_keys(here: Path) -> None:
     options = ("--runs", "5", "--out", "results", "--set", 'schemes=["basic","ebsn"]', "--json")
     result = study("sweep.toml", *options)

@@ -19,7 +19,7 @@ from lasthop.cli.streams import emit, emit_document
 from lasthop.cli.table import Table, p_value, printable
 from lasthop.core.statistics import runs_to_tell
 from lasthop.core.titles import shown_title
-from lasthop.core.units import aligned, metric_scale, quantile_cells, quantile_name
+from lasthop.core.units import aligned, interval_cells, metric_scale, quantile_cells, quantile_name
 from lasthop.results.samples import TOTAL
 from lasthop.show import study_files
 from lasthop.study import Study
@@ -96,9 +96,11 @@ def _print_summary(study: Study, metric: str, summary: pandas.DataFrame) -> None
     parameters = list(study.points[0].parameters)
     scale = metric_scale(metric, float(summary["mean"].abs().max()))
     means = aligned(summary["mean"], summary["ci95"], scale.size)
-    spreads = aligned(summary["ci95"], summary["ci95"], scale.size)
-    headers = [*parameters, "scheme", f">{scale.label}", ">± 95 %"]
-    cells = [*(summary[name] for name in parameters), summary["scheme"], means, spreads]
+    head, intervals = interval_cells(
+        summary["mean"], (summary["low"], summary["high"]), summary["ci95"], scale.size
+    )
+    headers = [*parameters, "scheme", f">{scale.label}", f">{head}"]
+    cells = [*(summary[name] for name in parameters), summary["scheme"], means, intervals]
     if TOTAL in summary:
         headers.append(f">all bits / all time ({scale.unit})")
         cells.append(aligned(summary[TOTAL], summary[f"{TOTAL}_ci95"], scale.size))
@@ -123,16 +125,25 @@ def _print_comparison(study: Study, metric: str, comparison: pandas.DataFrame) -
     baselines = comparison["baseline"].unique()
     against = baselines[0] if len(baselines) == 1 else "the first scheme"
     unit = f" ({scale.unit})" if scale.unit else ""
-    table = Table(
-        *parameters, "scheme", f">difference{unit}", ">± 95 %", ">ratio", ">± 95 %", ">p (Holm)", ""
+    head, intervals = interval_cells(
+        comparison["difference"],
+        (comparison["low"], comparison["high"]),
+        comparison["ci95"],
+        scale.size,
+        sign="+",
     )
+    ratio_head, ratio_intervals = interval_cells(
+        comparison["ratio"], (comparison["ratio_low"], comparison["ratio_high"]), comparison["ratio_ci95"]
+    )
+    heads = [f">difference{unit}", f">{head}", ">ratio", f">{ratio_head}", ">p (Holm)", ""]
+    table = Table(*parameters, "scheme", *heads)
     columns = [
         *(comparison[name] for name in parameters),
         comparison["scheme"],
         aligned(comparison["difference"], comparison["ci95"], scale.size, sign="+"),
-        aligned(comparison["ci95"], comparison["ci95"], scale.size),
+        intervals,
         aligned(comparison["ratio"], comparison["ratio_ci95"]),
-        aligned(comparison["ratio_ci95"], comparison["ratio_ci95"]),
+        ratio_intervals,
         [p_value(p) for p in comparison["p_holm"]],
         ["significant" if yes else "not significant" for yes in comparison["significant"]],
     ]

@@ -209,13 +209,59 @@ def aligned(
     ['0.331', '0.333']
     """
     values = list(values)
+    decimals = _decimals(values, spreads, size)
+    return ["-" if math.isnan(value) else f"{value / size:{sign},.{decimals}f}" for value in values]
+
+
+def _decimals(values: list[float], spreads: Iterable[float], size: float) -> int:
     known = [spread / size for spread in spreads if spread > 0]
     if known:
-        decimals = min(4, max(0, 1 - math.floor(math.log10(min(known)))))
-    else:
-        least = min((abs(value) / size for value in values if value and math.isfinite(value)), default=1.0)
-        decimals = min(4, max(2, 2 - math.floor(math.log10(least))))
-    return ["-" if math.isnan(value) else f"{value / size:{sign},.{decimals}f}" for value in values]
+        return min(4, max(0, 1 - math.floor(math.log10(min(known)))))
+    least = min((abs(value) / size for value in values if value and math.isfinite(value)), default=1.0)
+    return min(4, max(2, 2 - math.floor(math.log10(least))))
+
+
+def interval_cells(
+    values: Iterable[float],
+    ends: tuple[Iterable[float], Iterable[float]],
+    spreads: Iterable[float],
+    size: float = 1.0,
+    sign: str = "",
+) -> tuple[str, list[str]]:
+    """Format the column of 95 % intervals beside a column of `aligned`, and its head.
+
+    An interval is half its width, or both its ends if the value, as printed, is not in its middle.
+
+    Parameters
+    ----------
+    values : iterable of float
+        The values.
+    ends : (iterable of float, iterable of float)
+        The lower and upper ends of their intervals; NaN is a dash.
+    spreads, size, sign
+        As of `aligned`.
+
+    Examples
+    --------
+    >>> interval_cells([5.681, 8.096], ([5.363, 8.075], [5.999, 8.117]), [0.318, 0.021])
+    ('± 95 %', ['0.318', '0.021'])
+    >>> interval_cells([1.057, 1.146], ([1.017, 1.037], [1.097, 1.587]), [0.04])
+    ('95 %', ['± 0.040', '1.037 to 1.587'])
+    """
+    values, lows, highs, spreads = list(values), list(ends[0]), list(ends[1]), list(spreads)
+    halves = [(high - low) / 2 for low, high in zip(lows, highs, strict=True)]
+    cells = aligned(halves, spreads, size)
+    unit = size * 10.0 ** -_decimals(halves, spreads, size)
+    is_skewed = [
+        abs((low + high) / 2 - value) > unit for value, low, high in zip(values, lows, highs, strict=True)
+    ]
+    if not any(is_skewed):
+        return "± 95 %", cells
+    both = zip(aligned(lows, spreads, size, sign), aligned(highs, spreads, size, sign), strict=True)
+    return "95 %", [
+        f"{low} to {high}" if skewed else cell if cell == "-" else f"± {cell}"
+        for cell, skewed, (low, high) in zip(cells, is_skewed, both, strict=True)
+    ]
 
 
 def quantile_cells(values: Iterable[float], spreads: Iterable[float], size: float = 1.0) -> list[str]:

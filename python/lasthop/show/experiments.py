@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from lasthop.core.titles import shown_title
-from lasthop.core.units import aligned, metric_scale, quantile_cells, quantile_name
+from lasthop.core.units import aligned, interval_cells, metric_scale, quantile_cells, quantile_name
 from lasthop.race import Race, RaceError
 from lasthop.show.html import table
 from lasthop.show.notebook import html_of, text_of
@@ -32,11 +32,15 @@ def _study_html(study: Study) -> str:
     summary = study.summary()
     scale = metric_scale(study.metric, float(summary["mean"].abs().max()))
     parameters = list(study.points[0].parameters)
-    heads = [*parameters, "scheme", scale.label, "± 95 %", "runs"]
+    head, intervals = interval_cells(
+        summary["mean"], (summary["low"], summary["high"]), summary["ci95"], scale.size
+    )
+    heads = [*parameters, "scheme", scale.label, head, "runs"]
     columns = [
         *(summary[name] for name in parameters),
         summary["scheme"],
-        *(aligned(summary[name], summary["ci95"], scale.size) for name in ("mean", "ci95")),
+        aligned(summary["mean"], summary["ci95"], scale.size),
+        intervals,
         [f"{runs:,}" for runs in summary["runs"]],
     ]
     rows = [[str(cell) for cell in row] for row in zip(*columns, strict=True)]
@@ -88,10 +92,11 @@ def race_columns(race: Race, rows: pandas.DataFrame) -> tuple[list[str], list[li
     # Arms that hardly vary would have digits that none of the others needs.
     half, ratio_half = ([float(column.median())] for column in (halves, ratio_halves))
     if by_mean:
-        heads = [scale.label, "± 95 %", "ratio", "± 95 %"]
-        columns = [aligned(each, half, scale.size) for each in (shown["mean"], halves)]
-        columns += [aligned(each, ratio_half) for each in (shown["ratio"], ratio_halves)]
-        return heads, columns
+        ends, ratio_ends = (shown[names[1]], shown[names[2]]), (shown["ratio_low"], shown["ratio_high"])
+        head, intervals = interval_cells(shown["mean"], ends, half, scale.size)
+        ratio_head, ratio_intervals = interval_cells(shown["ratio"], ratio_ends, ratio_half)
+        means, ratios = aligned(shown["mean"], half, scale.size), aligned(shown["ratio"], ratio_half)
+        return [scale.label, head, "ratio", ratio_head], [means, intervals, ratios, ratio_intervals]
     assert race.quantile is not None
     heads = [f"{quantile_name(race.quantile)} of {scale.label}", "from", "to", "ratio", "from", "to"]
     columns = [quantile_cells(shown[name], half, scale.size) for name in names]

@@ -90,8 +90,8 @@ def table(study: Study, metric: str = "throughput_bps", key: str = SIZE) -> pand
     -------
     pandas.DataFrame
         The other swept settings; `scheme`; `packet_size`, the one with the greatest mean; that `mean` with
-        its `ci95` and the number of runs `n`; and `as_good`, the sizes that are not significantly worse in
-        paired comparisons over the same fades, with Holm's correction.
+        its `ci95`, `low`, `high` and the number of runs `n`; and `as_good`, the sizes that are not
+        significantly worse in paired comparisons over the same fades, with Holm's correction.
     """
     import pandas
 
@@ -113,6 +113,8 @@ def table(study: Study, metric: str = "throughput_bps", key: str = SIZE) -> pand
                 "metric": metric,
                 "mean": found.mean,
                 "ci95": found.ci95,
+                "low": found.low,
+                "high": found.high,
                 "n": found.n,
                 "as_good": _as_good(samples, best),
             }

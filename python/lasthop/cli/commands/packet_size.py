@@ -18,7 +18,7 @@ from lasthop.cli.scenario import describe, scheme_override, unused_by_schemes
 from lasthop.cli.streams import emit, emit_document
 from lasthop.cli.table import Table, in_common, printable
 from lasthop.core.titles import shown_title
-from lasthop.core.units import RATES
+from lasthop.core.units import RATES, aligned, interval_cells
 from lasthop.study import Study, StudyError
 from lasthop.study import packet_size as by_size
 
@@ -139,16 +139,17 @@ def _print(found: pandas.DataFrame) -> None:
     parameters = _parameters(found)
     rate, _ = in_common(found["mean"].tolist(), RATES)
     size = dict(RATES)[rate]
+    means = aligned(found["mean"], found["ci95"], size)
+    head, intervals = interval_cells(found["mean"], (found["low"], found["high"]), found["ci95"], size)
     headers = [
         "scheme",
         ">best packet size",
         f">throughput ({rate})",
-        ">± 95 %",
+        f">{head}",
         "not significantly worse",
     ]
     table = Table(*parameters, *headers)
-    for row in found.to_dict("records"):
+    for row, mean, interval in zip(found.to_dict("records"), means, intervals, strict=True):
         cells = [str(row[name]) for name in parameters]
-        mean, spread = (f"{row[name] / size:.2f}" for name in ("mean", "ci95"))
-        table.row(*cells, row["scheme"], row["packet_size"], mean, spread, ", ".join(row["as_good"]))
+        table.row(*cells, row["scheme"], row["packet_size"], mean, interval, ", ".join(row["as_good"]))
     table.print()
