@@ -287,6 +287,8 @@ def test_advise_prints_and_writes(command: Command, tmp_path: Path) -> None:
         (["README.md", "--loss", "2%"], "state a link without measurements"),
         (["starlink", "--rate", "8Mbps"], "--rate: starlink states this already"),
         (["starlink", "geo"], "starlink: a preset or a scenario is a whole link; state it alone"),
+        (["last-mile", "--rate", "8Mbps"], "--rate: last-mile states this already"),
+        (["two-flows"], "two-flows: advice is for one last hop"),
         (["geo", "--rtt", "60ms"], "at least that of the last hop of geo, 558 ms"),
         (["--sender", "linux-bbbr"], "linux-bbr"),
     ],

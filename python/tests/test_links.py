@@ -268,6 +268,8 @@ def test_a_preset_is_printed_for_netem(command: Command) -> None:
     starlink = command("links", "starlink", "--as", "netem").stdout
     assert "# The rate down varies; its mean of 48.9 Mbps is constant here." in starlink
     assert "# down: periods are counted in packets" in starlink
+    worked = command("links", "last-mile", "--as", "netem").stdout
+    assert "netem rate 10000kbit delay 1.000ms limit 51 loss random 1%" in worked
 
 
 @pytest.mark.parametrize(

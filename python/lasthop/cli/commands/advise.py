@@ -269,16 +269,17 @@ def advised(
 def _given_link(files: list[Path], known: dict[str, Any]) -> FittedLink | None:
     """Return the link of a preset or of a scenario; None if the files are measurements.
 
-    A file of the name of a preset is a file.
+    A file of the name of a preset or a worked scenario is a file; a name of both is that of the preset.
     """
     presets = {each.name for each in lasthop.links()}
-    given = [path for path in files if (str(path) in presets and not path.exists()) or path.suffix == ".toml"]
+    named = {*presets, *lasthop.scenarios()}
+    given = [path for path in files if (str(path) in named and not path.exists()) or path.suffix == ".toml"]
     if not given:
         return None
     path = given[0]
     if len(files) > 1:
         raise RefusedError(f"{path}: a preset or a scenario is a whole link; state it alone")
-    is_scenario = path.suffix == ".toml"
+    is_scenario = str(path) not in presets
     stated = [name for name, value in known.items() if value is not None and (is_scenario or name != "rtt_s")]
     if stated:
         option = stated[0].removesuffix("_bps").removesuffix("_s").replace("_", "-")

@@ -79,8 +79,10 @@ def _translate(name: str | None, emulator: str) -> None:
         raise RefusedError(f"--as: {unknown('format', emulator, list(FORMATS))}")
     if name is None:
         raise RefusedError("--as needs the NAME of a preset or of a scenario")
+    is_preset = name in {each.name for each in lasthop.links()}
+    is_scenario = name.endswith(".toml") or (name in lasthop.scenarios() and not is_preset)
     try:
-        link = scenario_link(lasthop.load(name)) if name.endswith(".toml") else preset_link(name)
+        link = scenario_link(lasthop.load(name)) if is_scenario else preset_link(name)
     except ValueError as error:
         raise RefusedError(str(error)) from None
     if link.is_wifi:
