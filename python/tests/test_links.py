@@ -102,6 +102,9 @@ def test_links_are_listed_with_their_sources(command: Command) -> None:
     assert set(named.split()) <= {row["name"] for row in listed}
     printed = command("links").stdout
     assert all(row["name"] in printed for row in listed)
+    # `lasthop run` prefers worked scenarios.
+    both = [row["name"] for row in listed if row["name"] in lasthop.scenarios()]
+    assert f"of {' and '.join(both)} it runs the worked scenario" in printed
     for row in listed:
         assert re.search(
             r"at [0-9a-f]{7}|#\d+|RFC \d+|IEEE 802|\(\d{4}|\w+ \d{4}|preset|mac80211", row["source"]

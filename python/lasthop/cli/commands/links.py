@@ -48,9 +48,9 @@ def links(
 ) -> None:
     """List the presets of wireless links with the sources of their numbers, or show one.
 
-    `lasthop run NAME` is a download over one, and `lasthop advise NAME` says what would help it. A scenario
-    uses one by `preset = "NAME"` in `[radio]` or `[link.NAME]`, one of Wi-Fi in `[wifi]`; keys stated beside
-    it take precedence.
+    `lasthop run NAME` is a download over one, unless a worked scenario has the name, and `lasthop advise
+    NAME` says what would help it. A scenario uses one by `preset = "NAME"` in `[radio]` or `[link.NAME]`,
+    one of Wi-Fi in `[wifi]`; keys stated beside it take precedence.
     """
     known = lasthop.links()
     if emulator is not None:
@@ -110,9 +110,12 @@ def _list(known: list[lasthop.Link], as_json: bool) -> None:
     emit("\nTheir numbers come from:")
     for link in known:
         emit(textwrap.fill(f"{link.name}: {link.source}", 100, subsequent_indent="    "))
+    worked = lasthop.scenarios()
+    both = " and ".join(link.name for link in known if link.name in worked)
     emit(
         '\nIn a scenario: preset = "NAME" in [radio] or [link.NAME]; those that begin with wifi in [wifi]. '
-        "`lasthop links NAME` shows its keys, `lasthop run NAME` a download over it."
+        f"`lasthop links NAME` shows its keys, `lasthop run NAME` a download over it; of {both} it runs the "
+        "worked scenario."
     )
 
 
