@@ -5,7 +5,11 @@ from __future__ import annotations
 import csv
 import importlib.util
 import json
+import re
+import shlex
 import sys
+from itertools import chain
+from typing import Any
 
 import pytest
 from conftest import ROOT, Command
@@ -81,6 +85,34 @@ def test_a_home_is_cured_by_a_queue_for_each_station(command: Command) -> None:
         assert pages[1] < pages[0] / 2
         laptop = [run["connections"]["laptop"]["throughput_bps"] for run in (fifo, fair)]
         assert laptop[1] > laptop[0]
+
+
+def tried(command: Command, symptom: str) -> list[dict[str, Any]]:
+    """Return the runs of a row of the guide: with its first options, with the second ones too, and so on."""
+    page = (ROOT / "docs/guide/wifi.md").read_text(encoding="utf-8")
+    (row,) = (line for line in page.splitlines() if line.startswith(f"| {symptom}"))
+    options = [shlex.split(each) for each in re.findall(r"`([^`]*)`", row.split("|")[-2])]
+    found = []
+    for count in range(1, len(options) + 1):
+        done = command("run", "home-wifi", "--json", *chain.from_iterable(options[:count]))
+        assert done.returncode == 0, done.stderr
+        found.append(json.loads(done.stdout)["results"][0])
+    return found
+
+
+def test_the_guide_shows_power_save(command: Command) -> None:
+    awake, dozing = (each["traffic"]["chat"] for each in tried(command, "After a silence"))
+    assert awake["p95_delay_s"] < 0.03
+    assert 0.09 < dozing["p95_delay_s"] < 0.12
+
+
+def test_the_guide_shows_hidden_uploads(command: Command) -> None:
+    alike, hidden, cured = (
+        sum(each["throughput_bps"] for each in run["connections"].values())
+        for run in tried(command, "Uploads of two devices")
+    )
+    assert hidden < 0.85 * alike
+    assert cured > 1.3 * hidden
 
 
 def test_fast_transition_is_a_remedy_of_slow_roams() -> None:
