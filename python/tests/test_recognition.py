@@ -16,7 +16,7 @@ from lasthop.fitting import WifiLink, fit, preset_link, scenario_link
 from lasthop.fitting.given import download, goodput
 from lasthop.fitting.recognition_trial import KINDS, waits_in
 from lasthop.fitting.waits import waits_of
-from lasthop.fitting.wifi import nearest, probe
+from lasthop.fitting.wifi import grid, nearest, probe
 from lasthop.measurement import Delays, Direction
 from lasthop.measurement.model import Floats
 
@@ -187,6 +187,14 @@ def test_neighbours_are_found_again() -> None:
         assert found[0].share == pytest.approx(share, abs=0.11)
         assert found[0].exchange_s == pytest.approx(exchange_s, rel=0.51)
         assert len(found) < 8
+
+
+def test_neighbours_that_are_tried_can_have_their_share() -> None:
+    """Not 90 % in exchanges of 0.5 ms: before each, all of them wait for AIFS and backoff."""
+    tried = {(each.share, each.exchange_s) for each in grid()}
+    assert (0.8, 0.0005) in tried
+    assert (0.9, 0.0005) not in tried
+    assert len(tried) == 80
 
 
 def test_neighbours_are_stated_only_if_they_explain_the_waits(tmp_path: Path) -> None:

@@ -22,6 +22,12 @@ SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 EXCHANGES_S = (0.0005, 0.001, 0.0015, 0.002, 0.003, 0.004, 0.005, 0.007, 0.01)
 """The lengths of their exchanges."""
 
+ACCESS_S = 110.5e-6
+"""What precedes an exchange: AIFS of best effort, 43 us, and a mean backoff of 7.5 slots of 9 us.
+
+In air that is all theirs, neighbours have the share that it leaves, and no larger one can be asked for.
+"""
+
 PROBES, APART_S = 600, 0.1
 """Probes of each simulation, and the time between them."""
 
@@ -282,16 +288,22 @@ def _words(neighbours: tuple[Neighbours, ...]) -> str:
 def nearest(waits: Waits) -> tuple[Neighbours, ...]:
     """Return the neighbours beside whom simulated probes wait as long, the nearest first; none may."""
     seen = np.quantile(waits.excess_s, QUANTILES)
-    apart = {}
-    for share in SHARES:
-        for exchange_s in EXCHANGES_S:
-            found = Neighbours(share, exchange_s)
-            apart[found] = _apart(seen, np.quantile(simulated_waits(found), QUANTILES))
+    apart = {each: _apart(seen, np.quantile(simulated_waits(each), QUANTILES)) for each in grid()}
     best = min(apart.values())
     if best > FARTHEST:
         return ()
     near = [each for each, distance in apart.items() if distance <= best + ALSO]
     return tuple(sorted(near, key=lambda each: apart[each]))
+
+
+def grid() -> tuple[Neighbours, ...]:
+    """Return the neighbours that are tried: all that can have the share that they ask for."""
+    return tuple(
+        Neighbours(share, exchange_s)
+        for share in SHARES
+        for exchange_s in EXCHANGES_S
+        if share < exchange_s / (exchange_s + ACCESS_S)
+    )
 
 
 def _apart(seen: Floats, expected: Floats) -> float:
