@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from lasthop.fitting import WifiLink, fit, preset_link, scenario_link
 from lasthop.fitting.given import download, goodput
 from lasthop.fitting.recognition_trial import KINDS, waits_in
 from lasthop.fitting.waits import waits_of
-from lasthop.fitting.wifi import grid, nearest, probe
+from lasthop.fitting.wifi import Neighbours, fitted_wifi, grid, nearest, probe, simulated_waits
 from lasthop.measurement import Delays, Direction
 from lasthop.measurement.model import Floats
 
@@ -246,6 +248,13 @@ def test_a_crowded_wifi_leads_to_the_air(tmp_path: Path) -> None:
     link = fit(log, rate_bps=60e6, wifi=True, replicates=5)
     assert isinstance(link, WifiLink)
     assert link.signs[0].startswith("Waits: half of the probes wait")
+    # Between the shares that are tried, all are possible; none longer than 10 ms is tried.
+    shares = re.search(r"of the air \((\d+) % to (\d+) %\) in exchanges", link.signs[1])
+    assert shares is not None
+    assert float(shares[1]) <= 65 < 75 <= float(shares[2])
+    long = replace(link.waits, rtt_s=simulated_waits(Neighbours(0.3, 0.01)), floor_s=0.0)
+    longest = fitted_wifi(link, long, rate_bps=60e6, rtt_s=None, is_stated=True)
+    assert "in exchanges of 10 ms (at least 8.5 ms)" in longest.signs[-1]
     assert link.rate_bps is not None
     assert link.rate_bps < 60e6
     assert any("one queue of 1,000 packets for all" in note for note in link.notes)

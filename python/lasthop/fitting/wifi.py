@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -275,14 +276,25 @@ def _words(neighbours: tuple[Neighbours, ...]) -> str:
             "Neighbours alone do not explain these waits: no simulated ones make probes wait so. A weak or "
             "fading signal may."
         )
-    shares = [each.share for each in neighbours]
-    lengths = [each.exchange_s for each in neighbours]
+    shares = _between([each.share for each in neighbours], SHARES)
+    lengths = _between([each.exchange_s for each in neighbours], EXCHANGES_S)
     return (
         f"Neighbours that wait as these probes did have {formats.share(neighbours[0].share)} of the air "
-        f"({formats.interval(min(shares), max(shares), formats.share)}) in exchanges of "
+        f"({formats.interval(*shares, formats.share)}) in exchanges of "
         f"{formats.seconds(neighbours[0].exchange_s)} "
-        f"({formats.interval(min(lengths), max(lengths), formats.seconds)})."
+        f"({formats.interval(*lengths, formats.seconds)})."
     )
+
+
+def _between(found: Sequence[float], tried: Sequence[float]) -> tuple[float, float]:
+    """Return the interval of all values that are nearer to those found than to the others that were tried.
+
+    Beyond the first and the last nothing was tried, and the interval has no end.
+    """
+    first, last = tried.index(min(found)), tried.index(max(found))
+    low = (tried[first - 1] + tried[first]) / 2 if first else 0.0
+    high = (tried[last] + tried[last + 1]) / 2 if last + 1 < len(tried) else math.inf
+    return low, high
 
 
 def nearest(waits: Waits) -> tuple[Neighbours, ...]:
