@@ -532,6 +532,57 @@ fn tcp_settings_of_connections_override_those_of_hosts() {
     }
 }
 
+/// A receiver without ECN turns it off for all that sends to it, and of timestamps and packet sizes a handshake leaves what both ends
+/// have. A connection's table takes precedence.
+#[test]
+fn receivers_limit_what_handshakes_agree_on() {
+    const QUEUE: &str = r#"
+        limit = "5 s"
+        [transfer]
+        size = "unlimited"
+        [wired]
+        rate = "100 Mbps"
+        delay = "10 ms"
+        [radio]
+        rate = "5 Mbps"
+        delay = "10 ms"
+        queue.codel = {}
+    "#;
+    const REQUESTS: &str = r#"application.a={ from="mobile", to="fixed", request.constant="100 B", response.constant="2 MB", think.constant="1 s" }"#;
+    let run = |text: &str, overrides: &[&str]| {
+        let small = ["host.fixed.tcp.header=80 B", "host.mobile.tcp.packet_size=70 B"];
+        let error = Scenario::parse(QUEUE, "queue.toml", &small).expect_err("no payload fits").to_string();
+        assert!(error.contains("host.mobile.tcp.packet_size: found 70 B"), "{error}");
+        let scenario =
+            Scenario::parse(text, "queue.toml", overrides).unwrap_or_else(|error| panic!("{error}"));
+        scenario.run("basic", 1, 0, Observe::default()).expect("it runs").metrics
+    };
+    let without_transfer = QUEUE.replace("[transfer]\n        size = \"unlimited\"", "");
+    let cases: [(&str, &[&str], &str, bool); 8] = [
+        (QUEUE, &["tcp.ecn=true"], "", true),
+        (QUEUE, &["tcp.ecn=true"], "host.mobile.tcp.ecn=false", false),
+        (QUEUE, &["tcp.ecn=accurate"], "host.mobile.tcp.ecn=false", false),
+        (QUEUE, &["tcp.ecn=accurate"], "host.mobile.tcp.ecn=true", true),
+        (QUEUE, &["sender=linux-prague"], "host.mobile.tcp.ecn=false", false),
+        (QUEUE, &["tcp.ecn=true", "connection.only.tcp.ecn=true"], "host.mobile.tcp.ecn=false", true),
+        (&without_transfer, &["tcp.ecn=true", REQUESTS], "", true),
+        (&without_transfer, &["tcp.ecn=true", REQUESTS], "host.mobile.tcp.ecn=false", false),
+    ];
+    for (text, asked, answered, marks) in cases {
+        let overrides: Vec<&str> =
+            asked.iter().copied().chain([answered]).filter(|key| !key.is_empty()).collect();
+        let metrics = run(text, &overrides);
+        assert_eq!(metrics.network.ecn_marks > 0, marks, "{overrides:?}: {}", metrics.network.ecn_marks);
+    }
+    let scenario =
+        |key| Scenario::parse(QUEUE, "queue.toml", &[key]).expect("it is sound").network().unwrap();
+    let mss = |key| scenario(key).flows[0].tcp.mss();
+    assert_eq!(mss("host.fixed.tcp.timestamps=true"), 1448);
+    assert_eq!(mss("host.mobile.tcp.timestamps=false"), 1460);
+    assert_eq!(mss("host.mobile.tcp.packet_size=576 B"), 524);
+    assert_eq!(mss("host.mobile.tcp.packet_size=9000 B"), 1448);
+}
+
 #[test]
 fn unwritable_captures_are_reported() {
     let scenario = Scenario::parse::<&str>(SCENARIO, "test.toml", &[]).unwrap();

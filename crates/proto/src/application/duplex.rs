@@ -5,7 +5,7 @@ use lasthop_base::Time;
 use crate::component::{Component, Effect, Out, Port, Signal};
 use crate::packet::Packet;
 use crate::report::{EndCounters, EndReport};
-use crate::tcp::{Connection, Reactions, Receiver, ReceiverReactions, Sender, Settings};
+use crate::tcp::{Connection, EcnMode, Reactions, Receiver, ReceiverReactions, Sender, Settings};
 
 /// The sender of one TCP connection, and the receiver of the one in the opposite direction.
 #[derive(Debug)]
@@ -31,6 +31,8 @@ pub struct ConnectionEnd<'a> {
     pub sending: &'a Settings,
     /// Settings of what this end receives.
     pub receiving: &'a Settings,
+    /// The feedback of ECN marks that this end supports; `None` if that of the settings.
+    pub ecn: Option<EcnMode>,
     /// Reactions of the schemes at this end's sender.
     pub reactions: Reactions,
     /// Reactions of the schemes at this end's receiver.
@@ -56,7 +58,10 @@ impl ConnectionEnd<'_> {
         (receives, receiver_port): (Connection, Port),
     ) -> Duplex {
         let sender = Sender::supplied(sends, self.sending, self.reactions).without_nagle();
-        let receiver = Receiver::new(receives, self.receiving).with_reactions(self.receiver_reactions);
+        let mut receiver = Receiver::new(receives, self.receiving).with_reactions(self.receiver_reactions);
+        if let Some(mode) = self.ecn {
+            receiver = receiver.with_ecn(mode);
+        }
         Duplex { sender, receiver, sender_port, receiver_port, closes: self.sending.close }
     }
 }

@@ -65,6 +65,8 @@ pub struct Receiver {
     duplicate: Option<SackBlock>,
     delayed_ack: DelayedAck,
     timers: Timers,
+    /// The feedback of marks that the receiver supports.
+    supports: EcnMode,
     /// The marks received, and how they are fed back.
     marks: Received,
     /// The ECN field of pure ACKs.
@@ -101,6 +103,7 @@ impl Receiver {
             duplicate: None,
             delayed_ack: DelayedAck::new(settings),
             timers: Timers::STOPPED,
+            supports: settings.ecn_mode(),
             marks: Received::new(settings.first_ecn_mode()),
             ack_ecn: ack_ecn(settings.first_ecn_mode(), settings),
             last_ack_sent: SeqNum(settings.iss),
@@ -112,6 +115,11 @@ impl Receiver {
             requested: 0,
             settings: settings.clone(),
         }
+    }
+
+    /// Supports feedback of ECN marks only up to `mode`, whatever the sender asks for.
+    pub fn with_ecn(self, mode: EcnMode) -> Receiver {
+        Receiver { supports: mode, ..self }
     }
 
     /// Adds the reactions of schemes.
@@ -239,7 +247,7 @@ impl Receiver {
         self.ts_recent = RecentTimestamp::of_syn(now, segment.timestamps.map(|ts| ts.value));
         let is_first = !self.established;
         if is_first {
-            let mode = self.settings.ecn_mode().answering(segment.flags);
+            let mode = self.supports.answering(segment.flags);
             (self.marks, self.ack_ecn) = (Received::new(mode), ack_ecn(mode, &self.settings));
             self.established = true;
             self.rcv_nxt = segment.seq + 1;

@@ -729,6 +729,17 @@ impl Profile {
     }
 }
 
+impl Override {
+    /// The `settings` of a sender after its handshake with a host that has these overrides: packets no larger than the host's
+    /// (RFC 9293 section 3.7.1), and timestamps only if the host uses them (RFC 7323 section 3.2). What the overrides leave
+    /// open, the host answers as it is asked. ECN is agreed on by flags: see [`Receiver::with_ecn`](super::Receiver::with_ecn).
+    pub fn agreed(&self, settings: Settings) -> Settings {
+        let host = self.of(&settings);
+        let timestamps = settings.timestamps && host.timestamps;
+        Settings { packet_size: settings.packet_size.min(host.packet_size), timestamps, ..settings }
+    }
+}
+
 impl Settings {
     /// Maximum payload of a segment in bytes.
     pub fn mss(&self) -> u32 {

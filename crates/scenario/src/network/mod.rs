@@ -265,6 +265,8 @@ pub struct Flow {
     pub workload: Workload,
     /// TCP settings of both endpoints.
     pub tcp: tcp::Settings,
+    /// The feedback of ECN marks that the receiver supports, if its host states another than `tcp` has.
+    pub receiver_ecn: Option<tcp::EcnMode>,
     /// The stack of a connection that does not use TCP.
     pub stack: Option<StackSender>,
 }

@@ -100,10 +100,10 @@ pub struct ConnectionOverride {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct Host {
-    /// TCP overrides of this host: any key of `[tcp]`; a `profile` replaces all other settings. All of them
-    /// apply to the host as a sender; `window`, `window_counts`, `window_autotuning`, `ack_every`,
-    /// `quick_acks`, `ack_delay`, `ack_tick`, `sack_blocks` and `dsack` apply to it as a receiver.
-    /// `[connection.NAME.tcp]` takes precedence.
+    /// TCP overrides of this host: any key of `[tcp]`; a `profile` replaces all other settings. `window`,
+    /// `window_counts`, `window_autotuning`, `ack_every`, `quick_acks`, `ack_delay`, `ack_tick`, `sack_blocks`
+    /// and `dsack` apply to the host as a receiver, the others to it as a sender. A receiver's `packet_size`,
+    /// `timestamps` and `ecn` also limit what its handshakes agree on. `[connection.NAME.tcp]` takes precedence.
     #[serde(skip_serializing_if = "tcp::Override::is_none")]
     pub tcp: tcp::Override,
 }

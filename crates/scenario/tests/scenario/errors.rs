@@ -879,8 +879,8 @@ fn tcp_settings_without_effect_are_refused() {
             "always pace",
         ),
         (
-            &["host.base.tcp={profile=\"linux\", limited_transmit=false}"],
-            "host.base.tcp.limited_transmit",
+            &["host.fixed.tcp={profile=\"linux\", limited_transmit=false}"],
+            "host.fixed.tcp.limited_transmit",
             "\"prr\"",
         ),
         (&["connection.a.tcp={profile=\"rfc\", frto=true}"], "connection.a.tcp.frto", "only flavour \"prr\""),

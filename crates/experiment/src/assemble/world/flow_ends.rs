@@ -110,7 +110,10 @@ impl Layout {
         let flow = &self.network.flows[id.index()];
         match &flow.workload {
             Workload::Transfer { plain, .. } => {
-                let receiver = tcp::Receiver::new(self.connection(id), self.receiver_settings(id));
+                let mut receiver = tcp::Receiver::new(self.connection(id), self.receiver_settings(id));
+                if let Some(mode) = flow.receiver_ecn {
+                    receiver = receiver.with_ecn(mode);
+                }
                 receiver.with_reactions(self.receiver_reactions(id, combination, *plain)).into()
             }
             Workload::Traffic { voip: None, .. } => traffic::Sink::new().into(),
@@ -144,6 +147,7 @@ impl Layout {
             responses: self.connection(responses),
             sending,
             receiving: self.receiver_settings(receives),
+            ecn: self.network.flows[receives.index()].receiver_ecn,
             reactions,
             receiver_reactions: self.receiver_reactions(receives, combination, false),
         }

@@ -13,11 +13,38 @@ const ONLY_NS2_AIMD: &str = "only congestion \"aimd\" with rules \"ns2\" uses it
 const NO_DUPLICATES: &str = "flavours \"go-back-n\" and \"selective-repeat\" do not count duplicates";
 const NO_DELAY: &str = "with ack_every = 1 every segment is acknowledged at once";
 
+/// The settings that [`Settings::with_receiver`] takes from the receiver.
+const RECEIVER: [&str; 9] = [
+    "window",
+    "window_counts",
+    "window_autotuning",
+    "ack_every",
+    "quick_acks",
+    "ack_delay",
+    "ack_tick",
+    "sack_blocks",
+    "dsack",
+];
+
 impl Settings {
     /// The reason why the stated setting `key` has no effect, and the remedy. `None` if it has an effect, or
     /// switches off a feature that these settings lack anyway.
     pub fn unused(&self, key: &str) -> Option<String> {
         self.unused_by_control(key).or_else(|| self.unused_by_rest(key))
+    }
+
+    /// As [`unused`](Settings::unused), for a host that `sends` on a connection, `receives` on one, or both.
+    pub fn unused_at(&self, key: &str, sends: bool, receives: bool) -> Option<String> {
+        let reason = match key {
+            _ if !sends && !receives => "no TCP connection begins or ends at this host",
+            "packet_size" if receives => return None,
+            "timestamps" if receives && !self.timestamps_are_unique() => return None,
+            "ecn" if receives && self.handshake => return None,
+            _ if RECEIVER.contains(&key) && !receives => "it is a receiver's, and this host only sends",
+            _ if !RECEIVER.contains(&key) && !sends => "it is a sender's, and this host only receives",
+            _ => return self.unused(key),
+        };
+        Some(no_effect(reason))
     }
 
     /// As [`unused`](Settings::unused), given the congestion control.

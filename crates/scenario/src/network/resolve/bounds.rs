@@ -179,7 +179,7 @@ impl Resolver<'_> {
             return;
         }
         let flows = mem::take(&mut self.network.flows);
-        for Flow { name, path, workload, tcp, stack } in &flows {
+        for Flow { name, path, workload, tcp, stack, receiver_ecn: _ } in &flows {
             let graph = &self.network.graph;
             let passes = path
                 .all()

@@ -1,6 +1,6 @@
 //! Resolution and checks of flows: connections, other traffic and applications.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use lasthop_base::{Duration, Time};
 use lasthop_link::{FlowPath, Join};
@@ -81,7 +81,8 @@ impl Resolver<'_> {
             let workload = Workload::Transfer { transfer, spread, plain: own.plain };
             let path = FlowPath { nodes, others, one_way: false, joins: None };
             let (tcp, stack) = self.transport(&path.nodes, name, own);
-            self.add_flow(Flow { name: name.to_owned(), path, workload, tcp, stack });
+            let receiver_ecn = self.receiver_ecn(&path.nodes).filter(|_| own.tcp.ecn.is_none());
+            self.add_flow(Flow { name: name.to_owned(), path, workload, tcp, receiver_ecn, stack });
         }
     }
 
@@ -143,14 +144,18 @@ impl Resolver<'_> {
         usual: &tcp::Settings,
         own: Option<(&str, &tcp::Override)>,
     ) -> tcp::Settings {
-        let scenario = self.scenario;
-        let of_host = |node: &HostId| {
-            let name = &self.network.names[node.index()];
-            scenario.host.get(name).map(|host| host.tcp.of(usual))
+        let [from, to] = [nodes.first(), nodes.last()].map(|node| self.host_tcp(*node?));
+        let sender = from.map_or_else(|| usual.clone(), |from| from.of(usual));
+        let mut settings = match to {
+            Some(to) => to.agreed(sender.with_receiver(&to.of(usual))),
+            None => sender.with_receiver(usual),
         };
-        let [from, to] = [nodes.first(), nodes.last()].map(|node| node.and_then(of_host));
-        let receiver = to.as_ref().unwrap_or(usual);
-        let mut settings = from.as_ref().unwrap_or(usual).with_receiver(receiver);
+        // A sender's header may not fit into a receiver's packets.
+        let cramped = settings.faults().into_iter().find(|(key, _)| to.is_some() && *key == "packet_size");
+        if let Some(((key, problem), node)) = cramped.zip(nodes.last()) {
+            let name = self.network.names[node.index()].clone();
+            self.fault(&["host", &name, "tcp", key], problem);
+        }
         if let Some((name, own)) = own.filter(|(_, own)| !own.is_none()) {
             settings = own.of(&settings);
             let unused = own.stated().filter_map(|key| Some((key, settings.unused(key)?)));
@@ -161,6 +166,17 @@ impl Resolver<'_> {
         settings
     }
 
+    /// The overrides of `[host.NAME.tcp]` for a node.
+    fn host_tcp(&self, node: HostId) -> Option<&tcp::Override> {
+        Some(&self.scenario.host.get(&self.network.names[node.index()])?.tcp)
+    }
+
+    /// The feedback of ECN marks that the host at the end of `nodes` states. Hosts that state none answer whatever they are
+    /// asked for.
+    fn receiver_ecn(&self, nodes: &[HostId]) -> Option<tcp::EcnMode> {
+        self.host_tcp(*nodes.last()?)?.ecn
+    }
+
     /// Checks that the hosts of `[host.NAME]` exist, and their TCP settings.
     pub(super) fn check_hosts(&mut self) {
         for (name, host) in &self.scenario.host {
@@ -169,10 +185,34 @@ impl Resolver<'_> {
                 let problem = format!("found no such host, {}", alternatives(name, names));
                 self.fault(&["host", name], problem);
             }
-            let settings = host.tcp.of(&self.scenario.tcp);
-            let unused = host.tcp.stated().filter_map(|key| Some((key, settings.unused(key)?)));
-            for (key, problem) in settings.faults().into_iter().chain(unused) {
+            for (key, problem) in host.tcp.of(&self.scenario.tcp).faults() {
                 self.fault(&["host", name, "tcp", key], problem);
+            }
+        }
+    }
+
+    /// Checks that the settings of `[host.NAME.tcp]` have an effect at that end of the host's connections.
+    pub(super) fn check_roles_of_hosts(&mut self) {
+        let scenario = self.scenario;
+        if scenario.host.is_empty() {
+            return;
+        }
+        let ends = |end: fn(&Flow) -> HostId| {
+            self.network.flows.iter().filter(|flow| flow.is_tcp()).map(end).collect::<HashSet<_>>()
+        };
+        let (senders, receivers) = (ends(Flow::source), ends(Flow::destination));
+        // Other stacks than TCP leave what the file states.
+        if senders.is_empty() {
+            return;
+        }
+        for (name, host) in &scenario.host {
+            let Some(node) = self.nodes.get(name) else { continue };
+            let (sends, receives) = (senders.contains(node), receivers.contains(node));
+            let settings = host.tcp.of(&scenario.tcp);
+            for key in host.tcp.stated() {
+                if let Some(problem) = settings.unused_at(key, sends, receives) {
+                    self.fault(&["host", name, "tcp", key], problem);
+                }
             }
         }
     }
@@ -199,7 +239,14 @@ impl Resolver<'_> {
                 let path = FlowPath { nodes, others, one_way: true, joins: None };
                 let workload = Workload::Traffic { config, voip: traffic.voip };
                 let tcp = self.scenario.tcp.clone();
-                self.add_flow(Flow { name: name.clone(), path, workload, tcp, stack: None });
+                self.add_flow(Flow {
+                    name: name.clone(),
+                    path,
+                    workload,
+                    tcp,
+                    receiver_ecn: None,
+                    stack: None,
+                });
             }
         }
     }
@@ -295,7 +342,8 @@ impl Resolver<'_> {
                 let (nodes, others) = (nodes.clone(), others.clone());
                 let path = FlowPath { nodes, others, one_way: false, joins };
                 let tcp = self.tcp(&path.nodes, &self.scenario.tcp, None);
-                self.add_flow(Flow { name: name.clone(), path, workload, tcp, stack });
+                let receiver_ecn = self.receiver_ecn(&path.nodes);
+                self.add_flow(Flow { name: name.clone(), path, workload, tcp, receiver_ecn, stack });
             }
         }
     }

@@ -91,6 +91,7 @@ impl Scenario {
             resolver.add_connections();
             resolver.add_traffic();
             resolver.add_applications();
+            resolver.check_roles_of_hosts();
             resolver.check_stations();
             resolver.check_shared_radios();
             resolver.check_station_pairs();

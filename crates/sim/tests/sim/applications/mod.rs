@@ -48,6 +48,7 @@ fn connection_end(settings: &Settings, number: u8) -> ConnectionEnd<'_> {
         responses: Connection { flow: FlowId(2 * u32::from(number) + 1), ..ANSWERS },
         sending: settings,
         receiving: settings,
+        ecn: None,
         reactions: Default::default(),
         receiver_reactions: Default::default(),
     }
