@@ -209,3 +209,14 @@ def test_cubic_leaves_a_lossy_last_mile_unused_and_bbr_fills_it(command: Command
     # Of 10 Mbps, headers included, of which 1 % of the frames are lost.
     assert rates["linux", "basic"] < 3e6
     assert rates["linux-bbr", "basic"] > 9e6
+
+
+def test_settings_of_tcp_are_for_those_of_several_senders_that_have_them(command: Command) -> None:
+    mixed = ("--sender", "linux", "--sender", "quinn-cubic", "--set", "tcp.window=64 KB")
+    result = command("run", LAST_MILE, *mixed, *SHORT, "--json")
+    assert result.returncode == 0, result.stderr
+    report = json.loads(result.stdout)
+    assert {each["sender"] for each in report["results"]} == {"linux", "quinn-cubic"}
+    alone = command("run", LAST_MILE, "--sender", "quinn-cubic", "--set", "tcp.window=64 KB", *SHORT)
+    assert alone.returncode == 2
+    assert "tcp.window: found it, but it has no effect: no connection uses TCP" in alone.stderr

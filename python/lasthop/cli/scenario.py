@@ -11,6 +11,7 @@ from pathlib import Path
 
 import lasthop
 from lasthop import Scenario, ScenarioError
+from lasthop._lasthop import stack_senders
 from lasthop.cli.failure import RefusedError, warn
 from lasthop.cli.streams import detail
 from lasthop.core import formats, packaged
@@ -63,9 +64,15 @@ def describe(path: Path, scenario: Scenario) -> None:
 def load_each_sender(
     path: Path, overrides: Sequence[str], schemes: Sequence[str], senders: Sequence[str]
 ) -> list[Scenario]:
-    """Load the scenario once for each sender, or once as it is."""
+    """Load the scenario once for each sender, or once as it is.
+
+    Beside senders of TCP, those of QUIC are loaded without its settings, which have no effect on them.
+    """
+    quic = {each.name for each in stack_senders()}
+    of_quic = [each for each in overrides if each.split("=")[0].split(".")[0].strip() not in ("tcp", "host")]
+    is_mixed = bool(quic.intersection(senders)) and not quic.issuperset(senders)
     return [
-        load(path, overrides, schemes, chosen)
+        load(path, of_quic if is_mixed and quic.intersection(chosen) else overrides, schemes, chosen)
         for chosen in ([[name] for name in senders] if senders else [[]])
     ]
 

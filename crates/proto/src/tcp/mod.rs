@@ -43,7 +43,7 @@ pub use rtt::{RttEstimator, Ticks};
 pub use sender::Sender;
 pub use settings::{
     Changes, Deflation, Detection, Flavour, IdleRestart, InitialThreshold, InitialWindow, Kernel, Override,
-    Profile, RttArithmetic, RttSamples, Rules, Settings, SlowStartExit, WindowCounts, WindowSize,
+    Profile, RttArithmetic, RttSamples, Rules, Settings, SlowStartExit, WindowCounts, WindowSize, no_effect,
 };
 pub use state::{BLACK_HOLE_AFTER, SenderState};
 

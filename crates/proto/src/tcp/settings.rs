@@ -15,6 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::linux::Kernel;
+pub use self::unused::no_effect;
 use super::TIMESTAMPS;
 use super::cc::{Congestion, Limit};
 use super::ecn::EcnMode;

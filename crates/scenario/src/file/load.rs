@@ -17,7 +17,7 @@ use toml::{Table, Value};
 use super::grid;
 use crate::document::{Document, Source};
 use crate::error::{ErrorKind, Fault, Location, ScenarioError};
-use crate::network::StatedTcp;
+use crate::network::{LINK_TABLES, Stated};
 use crate::schema::{Point, Scenario, Sweep, settings_table, text};
 use crate::tree::{self, Change};
 
@@ -77,15 +77,22 @@ fn has_effect(path: &[String], points: &[Point], unused: &[Vec<Fault>]) -> bool 
     )
 }
 
-impl StatedTcp {
-    /// The keys that `document` states. If it states all, as the canonical form does, only those that differ from the
+/// Those of `paths` that lead to one of the top-level `tables`, or into one.
+fn within<'a>(paths: impl Iterator<Item = &'a str>, tables: &[&str]) -> Vec<String> {
+    let is_within = |path: &&str| path.split('.').next().is_some_and(|table| tables.contains(&table));
+    paths.filter(is_within).map(str::to_owned).collect()
+}
+
+impl Stated {
+    /// What `document` states. If it states all keys of `[tcp]`, as the canonical form does, only those that differ from the
     /// profile count. A key that an override resets to its profile's value does not count.
-    fn of(document: &Document, tcp: &tcp::Settings) -> StatedTcp {
+    fn of(document: &Document, tcp: &tcp::Settings) -> Stated {
         let all: BTreeSet<String> = document.keys_of("tcp").map(str::to_owned).collect();
         let mut set: BTreeSet<String> = document.keys_set_in("tcp").map(str::to_owned).collect();
         let every = settings_table(tcp);
         let own: BTreeSet<String> = tcp.own_keys().map(str::to_owned).collect();
-        let mut all = match every.keys().all(|key| all.contains(key)) {
+        let is_canonical = every.keys().all(|key| all.contains(key));
+        let mut all = match is_canonical {
             true => own.union(&set).cloned().collect(),
             false => all,
         };
@@ -98,15 +105,29 @@ impl StatedTcp {
         if document.is_unchanged("sender") {
             set.extend(all.iter().cloned());
         }
-        StatedTcp { all, set }
+        let changed = |tables: &[&str]| within(document.changed(), tables);
+        // A change of the topology leaves tables of the file unused, which the canonical form keeps. Those of wired and of wireless
+        // links may be there for other topologies.
+        let count = !is_canonical && changed(&["topology"]).is_empty();
+        let of_file =
+            ["cell", "wifi", "shared"].into_iter().filter(|table| count && document.is_unchanged(table));
+        let tables = of_file.map(str::to_owned).chain(changed(&LINK_TABLES)).collect();
+        Stated { all, set, overrides: changed(&["tcp", "host"]), tables }
     }
 
-    /// Adds the keys that `sweep` varies.
+    /// Adds what `sweep` varies.
     fn sweep(&mut self, sweep: &Sweep) {
-        for key in sweep.axes.iter().filter_map(|axis| axis.path.strip_prefix("tcp.")) {
+        let paths = || sweep.axes.iter().map(|axis| axis.path.as_str());
+        for key in paths().filter_map(|path| path.strip_prefix("tcp.")) {
             self.set.insert(key.to_owned());
             self.all.insert(key.to_owned());
         }
+        let swept = |tables: &[&str]| within(paths(), tables);
+        if !swept(&["topology"]).is_empty() {
+            self.tables.clear();
+        }
+        self.overrides.extend(swept(&["tcp", "host"]));
+        self.tables.extend(swept(&LINK_TABLES));
     }
 }
 
@@ -204,9 +225,9 @@ impl Scenario {
     /// The scenario in the document `whole`, with the points of its sweep.
     fn expand(whole: &Document) -> Result<Scenario, ScenarioError> {
         let mut scenario = Scenario::read(whole)?;
-        let mut stated = StatedTcp::of(whole, &scenario.tcp);
+        let mut stated = Stated::of(whole, &scenario.tcp);
         let Some((table, document)) = whole.without("sweep") else {
-            if let Some(fault) = scenario.unused_tcp(&stated).first() {
+            if let Some(fault) = scenario.unused(&stated).first() {
                 return Err(whole.fault(fault));
             }
             return Ok(scenario);
@@ -217,7 +238,7 @@ impl Scenario {
         stated.sweep(&sweep);
         scenario.sweep = sweep;
         let points = &scenario.sweep.points;
-        let unused: Vec<Vec<Fault>> = points.iter().map(|point| point.scenario.unused_tcp(&stated)).collect();
+        let unused: Vec<Vec<Fault>> = points.iter().map(|point| point.scenario.unused(&stated)).collect();
         let mut seen = HashSet::new();
         let mut each = unused.iter().flatten().filter(|fault| seen.insert(&fault.path));
         match each.find(|fault| !has_effect(&fault.path, points, &unused)) {

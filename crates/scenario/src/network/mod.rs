@@ -28,8 +28,8 @@ use crate::stacks::StackSender;
 
 pub use placement::{Ahead, Crossing, Slot, base_station_end, chains, proxies};
 pub use resolve::datagrams;
-
-pub(crate) use validate::StatedTcp;
+pub use validate::TooLarge;
+pub(crate) use validate::{LINK_TABLES, Stated};
 
 /// Why a scheme that protects marked packets has no effect where none are.
 const UNMARKED: &str =

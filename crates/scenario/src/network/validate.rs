@@ -4,24 +4,54 @@ use std::collections::BTreeSet;
 use std::iter;
 
 use lasthop_base::{Bytes, Duration};
-use lasthop_proto::arq;
-use lasthop_proto::scheme::{ArqUse, Combination, CombinationError, LinkUse, Scheme};
-use lasthop_proto::tcp::{BLACK_HOLE_AFTER, Override, Settings};
+use lasthop_proto::scheme::{ArqUse, Combination, CombinationError, LinkEnd, LinkUse, Scheme};
+use lasthop_proto::tcp::{self, BLACK_HOLE_AFTER, Override, Settings};
+use lasthop_proto::{arq, quic};
 use toml::Table;
 
-use super::Network;
+use super::{Flow, Network};
 use crate::diagnostics::alternatives;
 use crate::error::{ErrorKind, Fault, Location, ScenarioError};
 use crate::schema::{LinkProtection, Radio, Scenario};
 use crate::tree;
 
-/// Keys of `[tcp]` in a scenario file.
+/// The tables of links, each of which needs such a link.
+pub(crate) const LINK_TABLES: [&str; 5] = ["wired", "radio", "cell", "wifi", "shared"];
+
+/// What a scenario file states and must have an effect.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct StatedTcp {
-    /// All that are stated.
+pub(crate) struct Stated {
+    /// The keys of `[tcp]`.
     pub(crate) all: BTreeSet<String>,
     /// Those of overrides and of the sweep, which apply to the stated sender as well.
     pub(crate) set: BTreeSet<String>,
+    /// The paths of the TCP settings that overrides and the sweep state for all connections or a host.
+    pub(crate) overrides: Vec<String>,
+    /// The paths of tables of links, and of the keys in them that the sweep varies.
+    pub(crate) tables: Vec<String>,
+}
+
+/// Packets that do not fit through a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooLarge {
+    /// The size of a full packet.
+    pub packet: Bytes,
+    /// The size of the largest packet that fits.
+    pub largest: Bytes,
+    /// Whether they are QUIC's.
+    pub is_quic: bool,
+}
+
+impl TooLarge {
+    /// The full packets of a connection, if they exceed `largest`.
+    fn on(flow: &Flow, largest: Bytes) -> Option<TooLarge> {
+        let packet = match flow.stack {
+            Some(sender) => sender.quic.packet_size(),
+            None => flow.tcp.packet_size,
+        };
+        let found = TooLarge { packet, largest, is_quic: flow.stack.is_some() };
+        (flow.is_connection() && packet > largest).then_some(found)
+    }
 }
 
 impl Scenario {
@@ -96,9 +126,50 @@ impl Scenario {
         }
     }
 
+    /// What is stated without effect.
+    pub(crate) fn unused(&self, stated: &Stated) -> Vec<Fault> {
+        let mut faults = self.unused_tcp(stated);
+        if faults.is_empty() && !stated.overrides.is_empty() && !self.uses_tcp() {
+            let unused = |path: &String| Fault::new(path, tcp::no_effect("no connection uses TCP"));
+            faults.extend(stated.overrides.iter().map(unused));
+        }
+        for path in &stated.tables {
+            let table = path.split('.').next().unwrap_or_default();
+            if !self.has_links_of(table) {
+                let links = match table {
+                    "wired" => "wired links",
+                    "radio" => "wireless links of [radio]",
+                    "shared" => "links that share a radio",
+                    _ => "cell",
+                };
+                faults.push(Fault::new(path, tcp::no_effect(&format!("the topology has no {links}"))));
+            }
+        }
+        faults
+    }
+
+    /// Whether a connection uses TCP. Settings of a scenario without connections, or with errors of its own, count as used.
+    fn uses_tcp(&self) -> bool {
+        self.stack_senders().next().is_none()
+            || self.resolve().map_or(true, |network| network.settings().next().is_some())
+    }
+
+    /// Whether the topology has links that the `table` of links describes.
+    fn has_links_of(&self, table: &str) -> bool {
+        match table {
+            "cell" | "wifi" => self.topology.has_cell(),
+            "shared" => self.topology.has_shared_radio(),
+            _ => self
+                .topology
+                .edges()
+                .iter()
+                .any(|edge| !edge.in_cell && (edge.mobile.is_some() == (table == "radio"))),
+        }
+    }
+
     /// The TCP settings that have no effect on any connection, of those that `[tcp]`, the stated sender and the wireless
     /// parts of split connections state.
-    pub(crate) fn unused_tcp(&self, stated: &StatedTcp) -> Vec<Fault> {
+    fn unused_tcp(&self, stated: &Stated) -> Vec<Fault> {
         let of_tcp = |key: &String| (format!("tcp.{key}"), key.clone());
         let keys: Vec<(String, String)> = match &self.sender {
             Some(sender) => {

@@ -883,6 +883,22 @@ fn tcp_settings_without_effect_are_refused() {
             "host.fixed.tcp.limited_transmit",
             "\"prr\"",
         ),
+        (&["host.base.tcp.dupthresh=2"], "host.base.tcp.dupthresh", "no TCP connection begins or ends"),
+        (&["host.mobile.tcp.dupthresh=2"], "host.mobile.tcp.dupthresh", "this host only receives"),
+        (&["host.fixed.tcp.window=8 KB"], "host.fixed.tcp.window", "this host only sends"),
+        (&["host.mobile.tcp.ecn=true"], "host.mobile.tcp.ecn", "this host only receives"),
+        (&["sender=quinn-cubic", "tcp.ecn=true"], "tcp.ecn", "no connection uses TCP"),
+        (&["sender=quinn-cubic", "tcp={profile=\"rfc\"}"], "tcp", "no connection uses TCP"),
+        (
+            &["sender=quinn-cubic", "host.mobile.tcp.ack_every=1"],
+            "host.mobile.tcp.ack_every",
+            "no connection uses TCP",
+        ),
+        (
+            &["sweep.sender=[\"quinn-cubic\"]", "sweep.tcp.window=[\"8 KB\", \"9 KB\"]"],
+            "sweep.tcp.window",
+            "no connection uses TCP",
+        ),
         (&["connection.a.tcp={profile=\"rfc\", frto=true}"], "connection.a.tcp.frto", "only flavour \"prr\""),
         (&["sweep.tcp.flavour=[\"tahoe\", \"reno\"]", "tcp.impatient=false"], "tcp.impatient", "\"newreno\""),
         // Their values are those of the profile.
@@ -930,12 +946,52 @@ fn tcp_settings_that_some_connection_or_point_uses_are_accepted() {
         &["sweep.sender=[\"linux\", \"linux-bbr\"]", "sweep.tcp.pacing=[true, false]"],
         &["tcp.profile=linux", "sweep.tcp.pacing=[true]"],
         &["schemes=[\"i-tcp\"]", "tcp.profile=linux", "scheme.i-tcp.wireless.pacing=true"],
+        &["sweep.sender=[\"linux\", \"quinn-cubic\"]", "tcp.window=100 KB"],
+        // A receiver's.
+        &["sender=linux-prague", "host.mobile.tcp={ ecn = false, window = \"100 KB\" }"],
         // What is off is off.
         &["tcp.profile=rfc", "tcp.tlp=false", "tcp.frto=false", "tcp.pacing=false"],
     ] {
         if let Err(error) = Scenario::parse(SCENARIO, "test.toml", overrides) {
             panic!("{error}");
         }
+    }
+}
+
+/// Where another topology leaves the file's tables unused, they stay. One point of a sweep that uses a table is enough.
+#[test]
+fn tables_of_links_that_the_topology_does_not_have_are_refused() {
+    let cell = "topology.cell={ stations = 1 }";
+    for (overrides, place, reason) in [
+        (&["wifi.snr=5 dB"][..], "wifi.snr", "the topology has no cell"),
+        (&["cell={}"], "cell", "the topology has no cell"),
+        (&["shared.dispatch=fifo"], "shared.dispatch", "no links that share a radio"),
+        (&[cell, "wifi={}", "radio.rate=1 Mbps"], "radio.rate", "no wireless links of [radio]"),
+        (&["sweep.wifi.snr=[\"5 dB\", \"9 dB\"]"], "sweep.wifi.snr", "the topology has no cell"),
+    ] {
+        let error = Scenario::parse(SCENARIO, "test.toml", &[&["schemes=[\"basic\"]"], overrides].concat());
+        let error = error.expect_err(place).to_string();
+        assert!(error.starts_with(&format!("{place}: found it, but it has no effect")), "{error}");
+        assert!(error.contains(reason), "{error}");
+    }
+    for table in ["[wifi]\n", "[cell]\n", "[shared]\n"] {
+        let error = Scenario::parse::<&str>(&with("[radio]", &format!("{table}[radio]")), "test.toml", &[]);
+        let error = error.expect_err(table).to_string();
+        assert!(error.contains("found it, but it has no effect: the topology has no"), "{error}");
+    }
+    for overrides in [
+        &[cell][..],
+        &[
+            "sweep.topology=[\"last-hop\", { cell = { stations = 1 } }]",
+            "sweep.radio.rate=[\"1 Mbps\", \"2 Mbps\"]",
+        ],
+    ] {
+        let overrides = [&["schemes=[\"basic\"]"], overrides].concat();
+        let read = |text: &str, overrides: &[&str]| {
+            Scenario::parse(text, "test.toml", overrides).unwrap_or_else(|error| panic!("{error}"))
+        };
+        let scenario = read(SCENARIO, &overrides);
+        assert_eq!(read(&scenario.to_toml(), &[]), scenario);
     }
 }
 

@@ -153,7 +153,8 @@ impl Settings {
     }
 }
 
-fn no_effect(reason: &str) -> String {
+/// The problem of a setting that has no effect for `reason`, and the remedy.
+pub fn no_effect(reason: &str) -> String {
     format!("found it, but it has no effect: {reason}; leave it out")
 }
 
