@@ -810,6 +810,9 @@ def test_a_scenario_with_traffic_only_has_one_table(command: Command, tmp_path: 
         # Whoever states packets that do not fit wants fragments, and senders of papers know nothing of MTUs.
         (["radio.mtu=1499 B", "tcp.packet_size=3000 B"], ""),
         (["radio.mtu=576 B", "sender=rfc"], ""),
+        (["radio.mtu=1400 B", "sender=quinn-cubic"], '(QUIC needs 1228 B): --set quic.mtu="1372 B"'),
+        (["radio.mtu=1400 B", "sender=quinn-cubic", "quic.mtu=1372 B"], ""),
+        (["radio.mtu=1500 B", 'schemes=["packet-fec"]'], "cross the MTU of 1462 B in 2 fragments"),
     ],
 )
 def test_packets_that_a_link_fragments_are_named(

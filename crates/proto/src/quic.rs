@@ -79,6 +79,9 @@ impl Settings {
     /// The smallest datagram that a path must carry (RFC 9000 section 14).
     pub const LEAST_MTU: Bytes = Bytes(1200);
 
+    /// The size of a packet with such a payload, as of a client's first one (RFC 9000 section 14.1).
+    pub const LEAST_PACKET: Bytes = Bytes(Settings::LEAST_MTU.0 + Settings::HEADERS.0);
+
     /// That of jumbo frames. quinn begins with a window of 12,000 bytes, which no datagram of that size or more would ever leave.
     const MOST_MTU: Bytes = Bytes(9000);
 

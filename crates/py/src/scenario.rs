@@ -917,22 +917,22 @@ impl Scenario {
     ///
     /// Returns
     /// -------
-    /// (int, int) or None
-    ///     The size of a full packet, and the smallest `mtu` on its path, which is less; None if the packets of each connection
-    ///     fit, `packet_size` is stated, or the profile is not that of a real system.
-    fn fragmented(&self) -> Option<(u64, u64)> {
-        self.0.fragmented().map(|[packet, mtu]| (packet.0, mtu.0))
+    /// (int, int, bool) or None
+    ///     The size of a full packet, the smallest `mtu` on its path, less what a tunnel adds, and whether the sender uses QUIC;
+    ///     None if the packets of each connection fit, their size is stated, or the profile is not that of a real system.
+    fn fragmented(&self) -> Option<(u64, u64, bool)> {
+        self.0.fragmented().map(|found| (found.packet.0, found.largest.0, found.is_quic))
     }
 
     /// Return whether full packets vanish in a path-MTU black hole.
     ///
     /// Returns
     /// -------
-    /// (int, int) or None
-    ///     The size of a full packet, and the smallest `black_hole` on its path, which is less; None if the full
-    ///     packets of each connection pass its path, or it has `tcp.mtu_probing`.
-    fn lost_in_black_hole(&self) -> Option<(u64, u64)> {
-        self.0.lost_in_black_hole().map(|[packet, largest]| (packet.0, largest.0))
+    /// (int, int, bool) or None
+    ///     The size of a full packet, the smallest `black_hole` on its path, less what a tunnel adds, and whether the sender uses
+    ///     QUIC; None if the full packets of each connection pass its path, or it has `tcp.mtu_probing` or `quic.mtu_discovery`.
+    fn lost_in_black_hole(&self) -> Option<(u64, u64, bool)> {
+        self.0.lost_in_black_hole().map(|found| (found.packet.0, found.largest.0, found.is_quic))
     }
 
     /// Return whether senders with `tcp.mtu_probing` may take outages or fades for a path-MTU black hole.

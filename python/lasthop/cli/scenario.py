@@ -17,6 +17,12 @@ from lasthop.cli.streams import detail
 from lasthop.core import formats, packaged
 from lasthop.core.names import schemes_of, unknown
 
+HEADERS = 28
+"""The size of the headers of IPv4 and UDP."""
+
+LEAST_PAYLOAD = 1200
+"""The least payload that a path of QUIC carries (RFC 9000, section 14)."""
+
 
 def load(
     path: Path, overrides: Sequence[str], schemes: Sequence[str], senders: Sequence[str] = ()
@@ -39,17 +45,21 @@ def describe(path: Path, scenario: Scenario) -> None:
     if name is None and (own := packaged.kind(str(path))):
         warn(f"{path}: this file is used, and not the {own} of that name")
     if found := scenario.fragmented():
-        size, mtu = found
+        size, mtu, is_quic = found
+        fit = f'quic.mtu="{max(mtu - HEADERS, LEAST_PAYLOAD)} B"' if is_quic else f'tcp.packet_size="{mtu} B"'
+        whole = f" (QUIC needs {LEAST_PAYLOAD + HEADERS} B)" if is_quic else ""
         warn(
             f"packets of {size} B cross the MTU of {mtu} B in {-(-size // mtu)} fragments, of which none may "
-            f'be lost; a real sender would find the MTU of its path: --set tcp.packet_size="{mtu} B"'
+            f"be lost; a real sender would find the MTU of its path{whole}: --set {fit}"
         )
     if vanishing := scenario.lost_in_black_hole():
-        size, largest = vanishing
-        warn(
-            f"full packets have {size} B, and those above {largest} B vanish in a "
-            "black hole: set tcp.mtu_probing=true, or a smaller tcp.packet_size"
+        size, largest, is_quic = vanishing
+        remedy = (
+            "quic.mtu_discovery=true, or a smaller quic.mtu"
+            if is_quic
+            else "tcp.mtu_probing=true, or a smaller tcp.packet_size"
         )
+        warn(f"full packets have {size} B, and those above {largest} B vanish in a black hole: set {remedy}")
     if (lasts_s := scenario.taken_for_black_hole()) is not None:
         warn(
             f"outages or fades of {formats.seconds(lasts_s)} may last for more than three seconds, which "

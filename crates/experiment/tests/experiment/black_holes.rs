@@ -1,7 +1,9 @@
 //! Path-MTU black holes: what senders do where large packets vanish without a message.
 
+use lasthop_base::Bytes;
 use lasthop_experiment::{ConnectionMetrics, Experiment, Observe};
 use lasthop_scenario::Scenario;
+use lasthop_scenario::network::TooLarge;
 
 const SCENARIO: &str = r#"
 limit = "30 s"
@@ -54,7 +56,7 @@ fn the_uplink_has_a_black_hole_of_its_own() {
     let (discards, download) = run(&["radio.uplink.black_hole=100 B"]);
     assert!(discards == 0 && download.completion_time_s < Some(2.0), "{download:?}");
     let lost = read(&["radio.black_hole=1400 B"]).expect("a scenario").lost_in_black_hole();
-    assert_eq!(lost.map(|sizes| sizes.map(|size| size.0)), Some([1500, 1400]));
+    assert_eq!(lost.map(|found| [found.packet, found.largest].map(|size| size.0)), Some([1500, 1400]));
     let probing = read(&["radio.black_hole=1400 B", "tcp.mtu_probing=true"]).expect("a scenario");
     assert_eq!(probing.lost_in_black_hole(), None);
     assert_eq!(read(&["radio.black_hole=1500 B"]).expect("a scenario").lost_in_black_hole(), None);
@@ -72,7 +74,7 @@ fn black_holes_are_those_of_paths() {
         read(&[&pairs[..], stated].concat())
             .expect("a scenario")
             .lost_in_black_hole()
-            .map(|sizes| sizes.map(|size| size.0))
+            .map(|found| [found.packet, found.largest].map(|size| size.0))
     };
     let pair = "link.right-D2.black_hole=1000 B";
     assert_eq!(lost(&[pair]), Some([1500, 1000]));
@@ -93,6 +95,51 @@ fn black_holes_below_a_syn_are_refused() {
             "{problem}"
         );
         assert!(read(&[&format!("{link}.black_hole=52 B")]).is_ok(), "{link}");
+    }
+}
+
+/// QUIC's packets count as TCP's do. Its first datagram has 1228 B, and begins no connection where it vanishes.
+#[test]
+fn datagrams_of_quic_vanish_as_well() {
+    let with = |keys: &[&str]| read(&[&["sender=quinn-cubic"], keys].concat());
+    for link in ["wired", "radio", "radio.uplink", "link.fixed-base"] {
+        let problem = with(&[&format!("{link}.black_hole=1227 B")]).expect_err(link);
+        let expected = format!("{link}.black_hole: found a size below that of the first datagram of QUIC");
+        assert!(problem.contains(&expected), "{problem}");
+        with(&[&format!("{link}.black_hole=1228 B")]).expect(link);
+    }
+    let hole = "radio.black_hole=1300 B";
+    let found = |keys: &[&str]| with(keys).expect("a scenario").lost_in_black_hole();
+    let sizes = TooLarge { packet: Bytes(1500), largest: Bytes(1300), is_quic: true };
+    assert_eq!(found(&[hole]), Some(sizes));
+    assert_eq!(found(&[hole, "quic.mtu_discovery=true"]), None);
+    assert_eq!(found(&[hole, "quic.mtu=1272 B"]), None);
+    let fragmented = |keys: &[&str]| with(keys).expect("a scenario").fragmented();
+    assert_eq!(fragmented(&["radio.mtu=1300 B"]), Some(sizes));
+    assert_eq!(fragmented(&["radio.mtu=1300 B", "quic.mtu=1272 B"]), None);
+}
+
+/// A tunnel makes packets longer: by 36 B of headers, and repair packets by a length of 2 B.
+#[test]
+fn packets_in_a_tunnel_need_more_room() {
+    let with = |keys: &[&str]| read(&[&["schemes=[\"packet-fec\"]"], keys].concat());
+    let found = |keys: &[&str]| with(keys).expect("a scenario").lost_in_black_hole();
+    let sizes = TooLarge { packet: Bytes(1500), largest: Bytes(1462), is_quic: false };
+    assert_eq!(found(&["radio.black_hole=1500 B"]), Some(sizes));
+    assert_eq!(with(&["radio.mtu=1500 B"]).expect("a scenario").fragmented(), Some(sizes));
+    for roomy in ["radio.black_hole=1538 B", "wired.black_hole=1500 B", "link.fixed-base.black_hole=1500 B"] {
+        assert_eq!(found(&[roomy]), None, "{roomy}");
+    }
+    assert_eq!(found(&["radio.black_hole=1500 B", "scheme.packet-fec.directions=up"]), None);
+    let policer = |burst: u64| format!("radio.queue.policer={{ rate = \"5 Mbps\", burst = \"{burst} B\" }}");
+    let shaper = |burst: u64| {
+        format!("radio.rate.token-bucket={{ rate = \"5 Mbps\", burst = \"{burst} B\", peak = \"1 Gbps\" }}")
+    };
+    for (key, of) in [("radio.queue", &policer as &dyn Fn(u64) -> String), ("radio.rate", &shaper)] {
+        let problem = with(&[&of(1537)]).expect_err(key);
+        assert!(problem.contains(key) && problem.contains("1538 B"), "{problem}");
+        with(&[&of(1538)]).expect(key);
+        read(&[&of(1500)]).expect("nothing is added without the tunnel");
     }
 }
 

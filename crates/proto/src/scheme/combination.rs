@@ -7,7 +7,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-use lasthop_base::Duration;
+use lasthop_base::{Bytes, Duration};
 
 use super::directions::Directions;
 use super::installer::{ArqUse, InstalledAgent, Installer, LinkEnd, LinkUse, Site};
@@ -325,6 +325,12 @@ impl<'a> Combination<'a> {
     /// The directions of wireless links in which agents rely on the order of packets, if they do.
     pub fn ordered(&self) -> Option<Directions> {
         self.installed.ordered.map(|(_, directions)| directions)
+    }
+
+    /// The most that a tunnel adds to a packet that enters a wireless link at `end`.
+    pub fn tunnel_overhead(&self, end: LinkEnd) -> Bytes {
+        let overhead = self.installed.tunnel_overhead.filter(|(directions, _)| directions.include_from(end));
+        overhead.map_or(Bytes::ZERO, |(_, overhead)| overhead)
     }
 
     /// The numbers of the two agents that are the ends of a tunnel, among the [agents](Combination::agents) at a base

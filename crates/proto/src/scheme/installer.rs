@@ -6,7 +6,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use lasthop_base::{BitRate, Duration, Stream, Streams};
+use lasthop_base::{BitRate, Bytes, Duration, Stream, Streams};
 
 use super::Directions;
 use crate::arq;
@@ -199,6 +199,8 @@ pub struct Installer<'a> {
     pub(super) ordered: Option<(&'static str, Directions)>,
     /// The scheme whose agents are the ends of a tunnel, and their numbers, which are among the `pairs`.
     pub(super) tunnel: Option<(&'static str, [usize; 2])>,
+    /// The directions in which the tunnel makes packets longer, and the most that it adds to a packet.
+    pub(super) tunnel_overhead: Option<(Directions, Bytes)>,
     /// The reactions at both ends of connections.
     pub(super) senders: Vec<InstalledReaction<'a, dyn Reaction>>,
     pub(super) receivers: Vec<InstalledReaction<'a, dyn ReceiverReaction>>,
@@ -357,8 +359,11 @@ impl<'a> Installer<'a> {
 
     /// Installs a tunnel over each wireless link: an agent at each end, which watch each other. Other agents cannot see the
     /// contents of the tunnel, so a second tunnel is refused, and so are agents of later schemes, which would be inside.
+    /// In `directions`, packets get longer by up to `overhead`.
     pub fn tunnel<C: Component + 'static>(
         &mut self,
+        directions: Directions,
+        overhead: Bytes,
         agent: impl Fn(&Site<'_>) -> C + Clone + Send + Sync + 'a,
     ) {
         if let Some((other, _)) = self.tunnel {
@@ -371,6 +376,7 @@ impl<'a> Installer<'a> {
         }
         self.pair(agent);
         self.tunnel = self.pairs.last().map(|&numbers| (self.scheme, numbers));
+        self.tunnel_overhead = Some((directions, overhead));
     }
 
     /// The number of agents at an end of a link.

@@ -433,25 +433,50 @@ impl Network {
     /// The direction of a wireless link that leads away from `from`; `None` for other links.
     fn radio(&self, link: LinkId, from: HostId) -> Option<&Radio> {
         match &self.links[link.index()] {
-            NetworkLink::Radio(hop) if self.graph.ends(link)[hop.mobile] == from => Some(&hop.up),
+            NetworkLink::Radio(hop) if self.end_at(link, hop, from) == LinkEnd::MobileHost => Some(&hop.up),
             NetworkLink::Radio(hop) => Some(&hop.down),
             NetworkLink::Wired(_) | NetworkLink::Station(_) => None,
         }
     }
 
-    /// The smallest MTU of the wireless links of a flow.
-    pub(crate) fn mtu(&self, flow: &Flow) -> Option<Bytes> {
-        let mtus = self.steps_of(flow).filter_map(|(link, from)| self.radio(link, from)?.mtu);
-        mtus.map(|mtu| mtu.get()).min()
+    /// The end of a wireless link at the node `from`.
+    fn end_at(&self, link: LinkId, hop: &LastHop, from: HostId) -> LinkEnd {
+        match self.graph.ends(link)[hop.mobile] == from {
+            true => LinkEnd::MobileHost,
+            false => LinkEnd::BaseStation,
+        }
     }
 
-    /// The size above which packets of a flow vanish on one of its links.
-    pub(crate) fn black_hole(&self, flow: &Flow) -> Option<Bytes> {
+    /// The largest packet of a flow that no wireless link fragments, given what a tunnel adds to it at each end of the link.
+    pub(crate) fn mtu(&self, flow: &Flow, overheads: [Bytes; 2]) -> Option<Bytes> {
+        let mtus = self.steps_of(flow).filter_map(|(link, from)| {
+            let mtu = self.radio(link, from)?.mtu?.get();
+            Some(self.room(link, from, mtu, overheads))
+        });
+        mtus.min()
+    }
+
+    /// The size above which packets of a flow vanish on one of its links, given what a tunnel adds to them at each end of a wireless
+    /// link.
+    pub(crate) fn black_hole(&self, flow: &Flow, overheads: [Bytes; 2]) -> Option<Bytes> {
         let holes = self.steps_of(flow).filter_map(|(link, from)| match &self.links[link.index()] {
             NetworkLink::Wired(wired) => wired.black_hole,
-            NetworkLink::Radio(_) | NetworkLink::Station(_) => self.radio(link, from)?.black_hole,
+            NetworkLink::Radio(_) | NetworkLink::Station(_) => {
+                let hole = self.radio(link, from)?.black_hole?;
+                Some(self.room(link, from, hole, overheads))
+            }
         });
         holes.min()
+    }
+
+    /// What is left of `size` on a link beside what a tunnel adds to packets from the node `from`.
+    fn room(&self, link: LinkId, from: HostId, size: Bytes, overheads: [Bytes; 2]) -> Bytes {
+        match &self.links[link.index()] {
+            NetworkLink::Radio(hop) => {
+                Bytes(size.0.saturating_sub(overheads[self.end_at(link, hop, from) as usize].0))
+            }
+            NetworkLink::Wired(_) | NetworkLink::Station(_) => size,
+        }
     }
 
     /// The lengths of outages, and the mean lengths of fades, on the path of a flow that may last for `least`: fades with a third of it

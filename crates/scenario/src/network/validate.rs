@@ -304,25 +304,45 @@ impl Scenario {
             .collect()
     }
 
-    /// The size of a full packet that a wireless link fragments, and the link's MTU: those of the connection with the smallest such
-    /// MTU. Connections count whose packets have the size of their profile, and whose system would find the MTU.
-    pub fn fragmented(&self) -> Option<[Bytes; 2]> {
+    /// The full packets that a wireless link fragments: those of the connection with the smallest MTU. Connections count whose
+    /// packets have the usual size of their sender, and whose system would find the MTU.
+    pub fn fragmented(&self) -> Option<TooLarge> {
         let network = self.resolve().ok()?;
-        let unaware = network.flows.iter().filter(|flow| {
-            let Settings { profile, packet_size, .. } = flow.tcp;
-            flow.is_tcp() && profile.finds_mtu() && packet_size == profile.settings().packet_size
+        let overheads = self.tunnel_overheads();
+        let found = network.flows.iter().filter_map(|flow| {
+            let found = TooLarge::on(flow, network.mtu(flow, overheads)?)?;
+            let finds_mtu = match flow.stack {
+                Some(sender) => sender.quic.mtu == quic::Settings::default().mtu,
+                None => {
+                    let Settings { profile, packet_size, .. } = flow.tcp;
+                    profile.finds_mtu() && packet_size == profile.settings().packet_size
+                }
+            };
+            Some(found).filter(|_| finds_mtu)
         });
-        let sizes = unaware.filter_map(|flow| Some([flow.tcp.packet_size, network.mtu(flow)?]));
-        sizes.filter(|[packet, mtu]| packet > mtu).min_by_key(|[_, mtu]| *mtu)
+        found.min_by_key(|found| found.largest)
     }
 
-    /// The size of a full packet, and the size above which packets vanish in a black hole on its path, if that is smaller and its
-    /// sender does not detect it: those of the connection with the smallest such hole.
-    pub fn lost_in_black_hole(&self) -> Option<[Bytes; 2]> {
+    /// The packets that vanish in a black hole on their path, if their sender does not detect it: those of the connection with the
+    /// smallest such hole.
+    pub fn lost_in_black_hole(&self) -> Option<TooLarge> {
         let network = self.resolve().ok()?;
-        let unaware = network.flows.iter().filter(|flow| flow.is_tcp() && !flow.tcp.mtu_probing);
-        let sizes = unaware.filter_map(|flow| Some([flow.tcp.packet_size, network.black_hole(flow)?]));
-        sizes.filter(|[packet, largest]| packet > largest).min_by_key(|[_, largest]| *largest)
+        let unaware = network.flows.iter().filter(|flow| match flow.stack {
+            Some(sender) => !sender.quic.mtu_discovery,
+            None => !flow.tcp.mtu_probing,
+        });
+        let overheads = self.tunnel_overheads();
+        let found = unaware.filter_map(|flow| TooLarge::on(flow, network.black_hole(flow, overheads)?));
+        found.min_by_key(|found| found.largest)
+    }
+
+    /// The most that a tunnel of any combination of schemes adds to a packet that enters a wireless link at each end.
+    fn tunnel_overheads(&self) -> [Bytes; 2] {
+        let combinations = self.schemes.iter().filter_map(|name| self.scheme.combination(name).ok());
+        combinations.fold([Bytes::ZERO; 2], |most, combination| {
+            [LinkEnd::BaseStation, LinkEnd::MobileHost]
+                .map(|end| most[end as usize].max(combination.tunnel_overhead(end)))
+        })
     }
 
     /// The length of outages, or the mean length of fades, on the path of a connection that may last so long that its sender takes

@@ -12,7 +12,7 @@ use crate::packet::{Body, Coded, Dscp, Ecn, Handle, HostId, Packet, Symbol};
 use crate::scheme::Site;
 
 /// Field of a repair packet that protects the lengths of the source packets.
-const LENGTH_FIELD: Bytes = Bytes(2);
+pub(super) const LENGTH_FIELD: Bytes = Bytes(2);
 
 /// Groups packets into blocks, and sends repair packets when a block closes.
 #[derive(Debug)]

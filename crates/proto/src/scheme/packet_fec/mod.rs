@@ -43,7 +43,7 @@ use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use self::decoder::Decoder;
-use self::encoder::Encoder;
+use self::encoder::{Encoder, LENGTH_FIELD};
 use super::directions::Directions;
 use super::gateways::gateways_at_both_ends;
 use super::{Deployment, Installer, LinkEnd, Products, Scheme, Site};
@@ -216,7 +216,7 @@ impl Scheme for PacketFec {
     }
 
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
-        installer.tunnel(|site| self.end(site));
+        installer.tunnel(self.directions, self.header + LENGTH_FIELD, |site| self.end(site));
     }
 }
 

@@ -1,5 +1,6 @@
 //! Resource limits: scenarios beyond them would run for days or exhaust memory.
 
+use std::collections::BTreeSet;
 use std::mem;
 
 use lasthop_base::{BitRate, Bytes, Duration, Time};
@@ -118,6 +119,7 @@ impl Resolver<'_> {
         let largest_packet = self.largest_packet();
         self.check_wifi_bounds(largest_packet);
         self.check_msdus();
+        self.check_initials();
         // Moved out and back, so that the checks can report faults.
         let links = mem::take(&mut self.network.links);
         for (index, link) in links.iter().enumerate() {
@@ -139,8 +141,10 @@ impl Resolver<'_> {
                     self.check_bucket(&path("rate"), rate, largest_packet);
                 }
                 NetworkLink::Radio(hop) => {
-                    self.check_hop(&name, &hop.down, false, largest_packet);
-                    self.check_hop(&name, &hop.up, true, largest_packet);
+                    let [down, up] = [LinkEnd::BaseStation, LinkEnd::MobileHost]
+                        .map(|end| (largest_packet + self.tunnel_overhead(end)).min(MAX_PACKET));
+                    self.check_hop(&name, &hop.down, false, down);
+                    self.check_hop(&name, &hop.up, true, up);
                     self.check_supplied_arq(hop);
                 }
                 NetworkLink::Station(station) => {
@@ -162,6 +166,42 @@ impl Resolver<'_> {
             }
         }
         self.network.flows = flows;
+    }
+
+    /// Checks that a client's first datagram passes the links of each connection of QUIC.
+    fn check_initials(&mut self) {
+        let is_small = |hole: Option<Bytes>| hole.is_some_and(|size| size < quic::Settings::LEAST_PACKET);
+        let network = &self.network;
+        let crossed = network.flows.iter().filter(|flow| flow.stack.is_some()).flat_map(|flow| {
+            let steps = flow.path.all().flat_map(|nodes| nodes.windows(2));
+            steps.filter_map(|step| network.graph.link(step[0], step[1]))
+        });
+        let mut found = Vec::new();
+        for link in crossed.collect::<BTreeSet<_>>() {
+            match &network.links[link.index()] {
+                NetworkLink::Wired(wired) if is_small(wired.black_hole) => found.push((link, None)),
+                NetworkLink::Radio(hop) => {
+                    let ways = [(&hop.down, false), (&hop.up, true)];
+                    let small = ways.into_iter().filter(|(radio, _)| is_small(radio.black_hole));
+                    found.extend(small.map(|(_, up)| (link, Some(up))));
+                }
+                NetworkLink::Wired(_) | NetworkLink::Station(_) => {}
+            }
+        }
+        for (link, up) in found {
+            let name = self.name_of_link(link.index());
+            let own = self.scenario.link.get(&name).is_some_and(|link| link.states("black_hole"));
+            let table = match up {
+                Some(up) => self.table_of(&name, "black_hole", up),
+                None if own => vec!["link", &name],
+                None => vec!["wired"],
+            };
+            let problem = format!(
+                "found a size below that of the first datagram of QUIC, so that no connection opens, expected at least \"{}\"",
+                quic::Settings::LEAST_PACKET
+            );
+            self.fault(&[table, vec!["black_hole"]].concat(), problem);
+        }
     }
 
     /// Checks how often a station scans and roams.
@@ -417,6 +457,12 @@ impl Resolver<'_> {
             self.network.flows.iter().filter_map(|flow| flow.stack.map(|sender| sender.quic.packet_size()));
         let sizes = traffic.chain(own).chain(stacks).chain(split.map(|split| split.wireless.packet_size));
         sizes.fold(self.scenario.tcp.packet_size, Bytes::max).min(MAX_PACKET)
+    }
+
+    /// The most that the tunnel of a scheme adds to a packet that enters a wireless link at `end`.
+    fn tunnel_overhead(&self, end: LinkEnd) -> Bytes {
+        let combinations = self.combinations.iter();
+        combinations.map(|(_, combination)| combination.tunnel_overhead(end)).fold(Bytes::ZERO, Bytes::max)
     }
 
     /// Checks periods that recur every `cycle` seconds, given units with an air time of `on_air`.
