@@ -181,3 +181,20 @@ standard = "802.11n"
     // 65 Mb/s for each.
     assert_eq!(["1", "2"].map(|streams| bound(streams).round()), [54_167.0, 108_333.0]);
 }
+
+/// A cell has an ARQ of its own: those of schemes for links of `[radio]` change nothing there, and a run says so.
+#[test]
+fn an_arq_for_radio_links_has_no_effect_in_a_cell() {
+    let scenario = read(HOME, &["limit=3 s", "warmup=1 s"]);
+    let run = |scheme| scenario.run(scheme, 1, 0, Observe::default()).expect("a run");
+    let basic = run("basic");
+    for scheme in ["arq", "rlp", "airmail"] {
+        let with = run(scheme);
+        let reasons: Vec<_> = with.without_effect.iter().filter(|(name, _)| *name == scheme).collect();
+        assert_eq!(with.metrics.connections, basic.metrics.connections, "{scheme}");
+        assert!(
+            matches!(reasons[..], [(_, reason)] if reason.contains("a cell has one of its own")),
+            "{scheme}: {reasons:?}"
+        );
+    }
+}

@@ -41,6 +41,9 @@ const UNREADABLE: &str = "QUIC encrypts what it would read or change in TCP";
 /// Why a scheme for QUIC has no effect where no connection uses it.
 const NO_QUIC: &str = "it acts on QUIC only, which no connection uses";
 
+/// Why a scheme that supplies an ARQ has no effect in cells.
+const OWN_ARQ: &str = "its ARQ is for links of [radio], and a cell has one of its own";
+
 /// The network of a scenario, common to all its runs.
 #[derive(Clone, Debug)]
 pub struct Network {
@@ -381,7 +384,8 @@ impl Network {
 
     /// The schemes of a combination that act only by reactions, as [`Combination::reacting`]. None for applications whose
     /// TCP connections are split: what reactions at base stations did for them is not counted. Where no connection uses TCP, all
-    /// schemes that read TCP; where none uses QUIC, those that need it. A code for marks that nobody sets, whatever is used.
+    /// schemes that read TCP; where none uses QUIC, those that need it. A code for marks that nobody sets, and an ARQ where connections
+    /// cross cells only, whatever is used.
     pub fn reacting(&self, combination: &Combination<'_>) -> Vec<(&'static str, &'static str)> {
         let has_tcp = self.flows.iter().any(Flow::is_tcp) || !self.flows.iter().any(Flow::is_connection);
         let has_quic = self.flows.iter().any(|flow| flow.stack.is_some());
@@ -400,6 +404,11 @@ impl Network {
             && !self.flows.iter().any(|flow| marks(flow, mark))
         {
             found.push((scheme, UNMARKED));
+        }
+        let supplier =
+            combination.arq_supplier().filter(|_| self.crosses_bss() && self.radios().next().is_none());
+        if let Some(scheme) = supplier.filter(|scheme| found.iter().all(|(known, _)| known != scheme)) {
+            found.push((scheme, OWN_ARQ));
         }
         found
     }
