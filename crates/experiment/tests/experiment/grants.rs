@@ -72,6 +72,16 @@ fn a_datagram_up_waits_for_its_grant() {
     assert!((up - expected - 13.0).abs() < 1.0, "{up} for {expected} + 13");
 }
 
+/// Repetitions are rounded up to intervals, however long these are.
+#[test]
+fn intervals_may_be_longer_than_the_time_to_a_repetition() {
+    let throughput = |keys: &str| {
+        let scenario = read(&[&format!("radio.grants={{ interval = \"10 ms\"{keys} }}")]).unwrap();
+        scenario.run("basic", 1, 0, Observe::default()).expect("a run").metrics.connections.throughput_bps
+    };
+    assert_eq!(throughput(""), throughput(", harq = \"10 ms\""));
+}
+
 /// Rates with opportunities or tokens of their own are refused, and so are values out of range.
 #[test]
 fn wrong_grants_are_refused() {
@@ -81,6 +91,8 @@ fn wrong_grants_are_refused() {
         ("radio.grants.interval=1 us", "expected \"50 us\" to \"100 ms\""),
         ("radio.grants.neighbours=65", "expected up to 64"),
         ("radio.grants.handover=20 ms", "expected fewer"),
+        ("radio.grants.gap=1 s", "found it without hand-overs"),
+        ("radio.grants.harq=0 s", "expected a time above zero"),
         ("limit=2000000 s", "radio.grants.interval: found 2000000000 periods"),
     ] {
         let error = read(&["wired.rate=100 Mbps", keys]).expect_err(keys);

@@ -108,8 +108,14 @@ impl Grants {
                 "found more than 0.9, expected the share of failures at which a link works",
             );
         }
-        if self.harq < self.interval || self.harq > second {
-            return wrong("harq", "expected a time from the interval to \"1 s\", such as \"8 ms\"");
+        if self.harq.is_zero() || self.harq > second {
+            return wrong("harq", "expected a time above zero, at most \"1 s\", such as \"8 ms\"");
+        }
+        if self.handover.is_none() && self.gap != Grants::default().gap {
+            return wrong(
+                "gap",
+                "found it without hand-overs, so that it has no effect; add handover, or leave it out",
+            );
         }
         if self.handover.is_some_and(|every| every < self.gap * 2 || every < self.interval * 100) {
             let problem = "found hand-overs that take more than half of the time, expected fewer, such as one each \"60 s\"";
