@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fading::Fading;
 use super::interference::Interference;
-use super::phy::{LONGEST_PPDU, PpduFormat};
+use super::phy::{LONGEST_PPDU, PpduFormat, SIFS, SLOT};
 use super::power_save::PowerSave;
 use super::rate::RateSelection;
 use super::roaming::Roaming;
@@ -158,7 +158,8 @@ pub enum Scheduler {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table such as { share = 0.3, exchange = \"2 ms\" }")]
 pub struct Neighbour {
-    /// The share of the air that it asks for. Under contention it gets less, and catches up later.
+    /// The share of the air that it asks for, below the one that its AIFS and backoffs leave to exchanges. Under contention it gets
+    /// less, and catches up later.
     pub share: Probability,
     /// Duration of an exchange, responses included.
     #[serde(default = "Neighbour::exchange")]
@@ -168,6 +169,13 @@ pub struct Neighbour {
 impl Neighbour {
     fn exchange() -> Duration {
         Duration::from_millis(2)
+    }
+
+    /// The share of the air that it would get alone: the AIFS and the mean backoff of `access` precede each exchange.
+    pub fn largest_share(&self, access: &Access) -> f64 {
+        let slots = f64::from(access.aifsn) + f64::from(access.cw.min) / 2.0;
+        let exchange = self.exchange.as_secs_f64();
+        exchange / (exchange + SIFS.as_secs_f64() + slots * SLOT.as_secs_f64())
     }
 
     fn validate(&self) -> Result<(), Invalid> {

@@ -526,6 +526,12 @@ fn invalid_wifi_is_reported() {
         ),
         ("a neighbour that takes all", "streams = 2\nrate", "neighbour.share = 1\nstreams = 2\nrate"),
         (
+            "a neighbour that takes more than its backoff leaves",
+            "streams = 2\nrate",
+            "neighbour = { share = 0.9, exchange = \"500 us\" }\nstreams = 2\nrate",
+        ),
+        ("more streams than a byte holds", "streams = 2\nrate", "streams = 300\nrate"),
+        (
             "an exchange that is too long",
             "streams = 2\nrate",
             "neighbour = { share = 0.5, exchange = \"1 s\" }\nstreams = 2\nrate",

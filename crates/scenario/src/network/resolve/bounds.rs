@@ -251,7 +251,7 @@ impl Resolver<'_> {
     fn check_wifi_bounds(&mut self, largest_packet: Bytes) {
         let BssKind::Edca(config) = &self.network.bss else { return };
         let (queue, station_queue, neighbour) = (config.queue, config.station_queue, config.neighbour);
-        let interference = config.interference;
+        let (interference, access) = (config.interference, config.edca.best_effort);
         self.check_queue(&["wifi", "queue"], &queue, largest_packet);
         self.check_queue(&["wifi", "station_queue"], &station_queue, largest_packet);
         if let Some(source) = interference {
@@ -259,6 +259,16 @@ impl Resolver<'_> {
             self.check_periods(&["wifi", "interference", "period"], Some(period), Duration::ZERO);
         }
         let Some(neighbour) = neighbour else { return };
+        let (share, largest) = (neighbour.share.get(), neighbour.largest_share(&access));
+        if share >= largest {
+            let problem = format!(
+                "found {share}, expected less than {:.3}, which AIFS and mean backoff leave to exchanges of \"{}\"; state \
+                 a smaller share, or a longer exchange",
+                (largest * 1e3).floor() / 1e3,
+                neighbour.exchange
+            );
+            self.fault(&["wifi", "neighbour", "share"], problem);
+        }
         // Each is an event of its own, as a packet is.
         let gap = neighbour.exchange.as_secs_f64() / neighbour.share.get();
         let exchanges = self.scenario.limit.as_secs_f64() / gap;
