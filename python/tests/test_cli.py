@@ -18,6 +18,8 @@ from conftest import EXAMPLE, ROOT, Command, results
 import lasthop
 from lasthop._lasthop import metric_definitions
 from lasthop.cli.app import COMMANDS, app
+from lasthop.cli.run_tables import _column
+from lasthop.show.runs import _shown
 
 
 def of_set(name: str) -> list[str]:
@@ -833,3 +835,15 @@ def test_outages_that_look_like_black_holes_are_named(command: Command) -> None:
     hole = command("check", "last-mile", outage, "--set=radio.black_hole=1400 B")
     assert "those above 1400 B vanish in a black hole" in hole.stderr
     assert "three seconds" not in hole.stderr
+    quic = command("check", "last-mile", "--set=sender=quinn-cubic", "--set=radio.black_hole=1400 B")
+    assert "in a black hole: set quic.mtu_discovery=true, or a smaller quic.mtu" in quic.stderr
+
+
+def test_times_below_a_millisecond_have_significant_digits() -> None:
+    assert _column("l_queue_wait_s", [0.000415, 0.0103, None]) == (
+        "l queue wait (s)",
+        ["0.00042", "0.01030", "-"],
+    )
+    assert _column("l_queue_wait_s", [0.25, 0.0])[1] == ["0.250", "0.000"]
+    assert _shown("l_queue_wait_s", 0.000415) == "0.00042 s"
+    assert _shown("l_queue_wait_s", 0.25) == "0.25 s"

@@ -9,7 +9,7 @@ from lasthop import Run, Scenario
 from lasthop.cli.application_table import print_applications
 from lasthop.cli.streams import emit
 from lasthop.cli.table import Table, fixed, in_common, printable, run_headers, run_labels
-from lasthop.core.units import RATES, SIZES, metric_scale
+from lasthop.core.units import RATES, SIZES, decimals, metric_scale
 
 _OF_RELAYS = {"relays retransmitted": "relay_retransmitted_segments", "relay timeouts": "relay_timeouts"}
 """Columns about the base stations of split connections, with their metrics."""
@@ -113,7 +113,9 @@ def _column(metric: str, values: list[Any]) -> tuple[str, list[str]]:
         return metric, ["yes" if value else "no" for value in values]
     scale = metric_scale(metric, max((value for value in values if value is not None), default=0))
     if any(isinstance(value, float) for value in values) or scale.size != 1:
-        return scale.label, [fixed(None if value is None else value / scale.size, 3) for value in values]
+        shown = [None if value is None else value / scale.size for value in values]
+        places = decimals((value for value in shown if value is not None), 3)
+        return scale.label, [fixed(value, places) for value in shown]
     return scale.label, [_count(value) for value in values]
 
 

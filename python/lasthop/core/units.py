@@ -183,7 +183,8 @@ def aligned(
 ) -> list[str]:
     """Format a column with two significant digits for the narrowest interval.
 
-    Without intervals, or if all are of width zero, the smallest value has three digits.
+    Without intervals, or if all are of width zero, the smallest value has three digits. There are at most
+    four decimals, or as many as two digits of the greatest value take.
 
     Parameters
     ----------
@@ -207,18 +208,34 @@ def aligned(
     ['5.681', '8.096']
     >>> aligned([0.33114, 0.3328], [0.0, 0.0])
     ['0.331', '0.333']
+    >>> aligned([0.000415], [0.0000021])
+    ['0.00042']
     """
     values = list(values)
-    decimals = _decimals(values, spreads, size)
-    return ["-" if math.isnan(value) else f"{value / size:{sign},.{decimals}f}" for value in values]
+    places = _places(values, spreads, size)
+    return ["-" if math.isnan(value) else f"{value / size:{sign},.{places}f}" for value in values]
 
 
-def _decimals(values: list[float], spreads: Iterable[float], size: float) -> int:
+def _places(values: list[float], spreads: Iterable[float], size: float) -> int:
+    greatest = max((abs(value) / size for value in values if math.isfinite(value)), default=0.0)
+    most = decimals([greatest], 4)
     known = [spread / size for spread in spreads if spread > 0]
     if known:
-        return min(4, max(0, 1 - math.floor(math.log10(min(known)))))
+        return min(most, max(0, 1 - math.floor(math.log10(min(known)))))
     least = min((abs(value) / size for value in values if value and math.isfinite(value)), default=1.0)
-    return min(4, max(2, 2 - math.floor(math.log10(least))))
+    return min(most, max(2, 2 - math.floor(math.log10(least))))
+
+
+def decimals(values: Iterable[float], least: int) -> int:
+    """Return the decimals that two significant digits of each value take: at least `least`, at most nine.
+
+    Examples
+    --------
+    >>> decimals([0.0, 0.00042, 3.1], 3), decimals([0.052], 3), decimals([0.0], 3)
+    (5, 3, 3)
+    """
+    smallest = min((abs(value) for value in values if value and math.isfinite(value)), default=1.0)
+    return min(9, max(least, 1 - math.floor(math.log10(smallest))))
 
 
 def interval_cells(
@@ -251,7 +268,7 @@ def interval_cells(
     values, lows, highs, spreads = list(values), list(ends[0]), list(ends[1]), list(spreads)
     halves = [(high - low) / 2 for low, high in zip(lows, highs, strict=True)]
     cells = aligned(halves, spreads, size)
-    unit = size * 10.0 ** -_decimals(halves, spreads, size)
+    unit = size * 10.0 ** -_places(halves, spreads, size)
     is_skewed = [
         abs((low + high) / 2 - value) > unit for value, low, high in zip(values, lows, highs, strict=True)
     ]

@@ -7,7 +7,7 @@ from typing import Any
 
 from lasthop._lasthop import Link, Run, Scenario, Scheme
 from lasthop.core.applications import Kind, kind_of
-from lasthop.core.units import metric_scale
+from lasthop.core.units import decimals, metric_scale
 from lasthop.results.runs import Runs
 from lasthop.show.html import table, unfold
 from lasthop.show.notebook import html_of, text_of
@@ -134,5 +134,7 @@ def _shown(metric: str, value: float | None) -> str:
     scale = metric_scale(metric, abs(value))
     number = value / scale.size
     digits = 1 if metric in ("goodput", "completion_time_s") or number >= 10 else 2
+    if 0 < abs(number) < 0.01:
+        digits = decimals([number], digits)
     text = f"{number:,.0f}" if scale.unit == "B" else f"{number:,.{digits}f}"
     return f"{text} {scale.unit}"
