@@ -536,10 +536,11 @@ fn insert(
     for (depth, key) in parents.iter().enumerate() {
         let mut empty = || Node { mark: mark(depth), kind: Kind::Table(Table::new()) };
         let new = empty();
-        let (_, entry) = table.entry((*key).to_owned()).or_insert_with(|| (new.mark.clone(), new));
+        let (key_mark, entry) = table.entry((*key).to_owned()).or_insert_with(|| (new.mark.clone(), new));
         let has_next = entry.kind.as_table().is_some_and(|table| table.contains_key(keys[depth + 1]));
         if is_choice(&keys[..=depth]) && !has_next {
             *entry = empty();
+            *key_mark = entry.mark.clone();
         }
         table = match &mut entry.kind {
             Kind::Table(table) => table,

@@ -1030,6 +1030,15 @@ fn a_stated_value_of_the_profile_needs_an_effect_as_well() {
     assert!(error.message().starts_with("tcp.pacing: found it, but it has no effect"), "{error}");
 }
 
+/// Where an override chooses another discipline than the file, the error is the override's.
+#[test]
+fn errors_of_another_choice_name_the_override() {
+    let text = with("expansion = 1.5", "queue = \"50 packets\"");
+    let change = "radio.queue.policer={burst=\"1 B\"}";
+    let error = Scenario::parse(&text, "test.toml", &[change]).expect_err("no packet passes").to_string();
+    assert!(error.contains(&format!("--> --set {change}")), "{error}");
+}
+
 /// Errors in the settings of a sender name what the user wrote.
 #[test]
 fn errors_of_senders_name_their_place() {
