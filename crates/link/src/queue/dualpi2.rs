@@ -32,7 +32,7 @@ pub struct Params {
     pub limit: QueueLimit,
     /// Wanted delay of the C queue. By default 15 ms (RFC 9332 appendix A.1).
     pub target: Duration,
-    /// Time between updates of the base probability. At least 100 us; by default 16 ms (RFC 9332 appendix A.1).
+    /// Time between updates of the base probability. At least 100 us; by default 16 ms, as in Linux.
     pub update: Duration,
     /// Weight of the distance of the delay from the target, in Hz. By default 41/256, as in Linux.
     pub alpha: f64,
@@ -40,7 +40,8 @@ pub struct Params {
     pub beta: f64,
     /// Factor from the base probability to that of the L queue. By default 2 (RFC 9332 appendix A.1).
     pub coupling: f64,
-    /// Delay above which every packet of the L queue is marked. By default 1 ms (RFC 9332 appendix A.1).
+    /// Delay above which every packet of the L queue is marked. By default 1 ms, as in Linux; RFC 9332 appendix A.1 has
+    /// a ramp from 800 us to 1.2 ms in its place.
     pub step: Duration,
     /// Share of the link that the L queue leaves to the C queue. By default 10 %, as in Linux.
     pub classic_share: Probability,
