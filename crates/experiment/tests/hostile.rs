@@ -565,8 +565,9 @@ impl Draw {
             _ => "connection.transfer",
         };
         let host = format!("host.{}", if coin(&mut self.0) { ends.0 } else { ends.1 });
-        for table in [connection, &host] {
-            if has_transfer && self.chance(0.15) {
+        // Most settings have an effect at one end of a connection alone, and are refused at the other.
+        for (table, share) in [(connection, 0.15), (&host, 0.05)] {
+            if has_transfer && self.chance(share) {
                 writeln!(text, "[{table}.tcp]").expect("text");
                 self.tcp(&mut text);
             }

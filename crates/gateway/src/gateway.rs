@@ -273,10 +273,12 @@ impl Gateway {
         let rules = rules_of(&self.config, self.seed, is_observed, self.is_observing);
         let text = rules.text();
         if self.installed != text {
-            // The kernel drops what it holds for rules that are replaced.
-            self.pass_openings()?;
-            let passed = self.pass_held()?;
-            self.counters.passed_by_reload.add(passed);
+            // The kernel drops what it holds for rules that are replaced. After a successor has left, clients ask again.
+            if !self.installed.is_empty() {
+                self.pass_openings()?;
+                let passed = self.pass_held()?;
+                self.counters.passed_by_reload.add(passed);
+            }
             rules.install(&mut self.rules)?;
             self.installed = text;
             self.count_anew();
