@@ -296,6 +296,12 @@ impl Document {
         self.changes.iter().map(|applied| applied.path.as_str())
     }
 
+    /// The paths of the changes that were written as assignments, as those of `--set`.
+    pub(crate) fn assigned(&self) -> impl Iterator<Item = &str> {
+        let assignments = self.changes.iter().filter(|applied| applied.assignment.is_some());
+        assignments.map(|applied| applied.path.as_str())
+    }
+
     /// Deserializes the document as a `T`.
     pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, ScenarioError> {
         deserialize(&self.root).map_err(|ReadError { problem, mark }| {

@@ -107,11 +107,12 @@ impl Stated {
         }
         let changed = |tables: &[&str]| within(document.changed(), tables);
         // A change of the topology leaves tables of the file unused, which the canonical form keeps. Those of wired and of wireless
-        // links may be there for other topologies.
+        // links may be there for other topologies, as may be all that programs change.
         let count = !is_canonical && changed(&["topology"]).is_empty();
         let of_file =
             ["cell", "wifi", "shared"].into_iter().filter(|table| count && document.is_unchanged(table));
-        let tables = of_file.map(str::to_owned).chain(changed(&LINK_TABLES)).collect();
+        let assigned = within(document.assigned(), &LINK_TABLES);
+        let tables = of_file.map(str::to_owned).chain(assigned).collect();
         Stated { all, set, overrides: changed(&["tcp", "host"]), tables }
     }
 
