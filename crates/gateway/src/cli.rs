@@ -199,7 +199,7 @@ fn command(arguments: &[String]) -> Result<String, Failure> {
             let key = arms::check_key(&config)?;
             let caveats = config.caveats().into_iter().chain(config.directory_caveats(&file)).chain(key);
             #[cfg(target_os = "linux")]
-            let caveats = caveats.chain(setup::bridge_caveats(&config)).chain(setup::fence_fault(&config));
+            let caveats = caveats.chain(setup::bridge_caveats(&config)).chain(setup::bypass_fault(&config));
             let caveats = caveats.map(|caveat| format!("# Caveat: {caveat}\n"));
             Ok(caveats.collect::<String>() + &config.to_toml())
         }

@@ -159,7 +159,8 @@ impl Control {
                         }
                         log::event("handed over", json!({}));
                         if let Some(metrics) = &self.metrics {
-                            shutdown(metrics, Shutdown::Both)?;
+                            // The successor listens as well: without this, both answer until the connections have ended.
+                            let _ = shutdown(metrics, Shutdown::Both);
                         }
                         let _ = given.send(());
                         Ok(())

@@ -29,7 +29,7 @@ use crate::flow::Flow;
 use crate::kernel::Marks;
 use crate::kernel::heartbeat::{BY_GATEWAY, Heartbeat};
 use crate::kernel::netlink::Netlink;
-use crate::kernel::nftables;
+use crate::kernel::nftables::{self, Rules};
 use crate::kernel::queue::{Held, Queue, Verdict};
 use crate::kernel::socket;
 use crate::log;
@@ -38,7 +38,7 @@ use crate::observe::{Observer, Shared};
 use crate::openings::{Full, Opening, Openings, Stage};
 use crate::policy::{Help, Policy, Reason};
 use crate::setup::{
-    Listener, Side, fence_fault, inherited_listeners, observer_of, open_listeners, random_seed, routes_of,
+    Listener, Side, bypass_fault, inherited_listeners, observer_of, open_listeners, random_seed, routes_of,
     rules_of,
 };
 use crate::shaper::{Shaped, Shaper};
@@ -88,8 +88,8 @@ pub(crate) struct Gateway {
     policy: Policy,
     marks: Marks,
     rules: Netlink,
-    /// Those that the kernel has from this process.
-    installed: String,
+    /// Those that the kernel has from this process, as far as it knows.
+    installed: Option<Rules>,
     seed: u32,
     queue: Queue,
     /// For what is read from the queue.
@@ -99,8 +99,8 @@ pub(crate) struct Gateway {
     interfaces: HashMap<u32, Option<usize>>,
     openings: Openings,
     doors: Doors,
-    /// The chains of others that splits would pass by. While there are any, there are no splits.
-    fences: Vec<String>,
+    /// Whether splits bypass no firewall, or may.
+    may_split: bool,
     workers: Vec<Worker>,
     /// `None` if no flow may have agents.
     agents: Option<Agents>,
@@ -154,7 +154,7 @@ impl Gateway {
         (counters, evidence, board, shaped): (Arc<Counters>, Shared, Board, Shaped),
         (commands, bell): (Receiver<Command>, OwnedFd),
     ) -> io::Result<Gateway> {
-        if let Some(fault) = fence_fault(&config).filter(|_| !is_observing) {
+        if let Some(fault) = bypass_fault(&config).filter(|_| !is_observing) {
             return Err(io::Error::other(fault));
         }
         let marks = Marks::new(config.gateway.mark_bit);
@@ -194,7 +194,7 @@ impl Gateway {
             policy: Policy::new(&config),
             marks,
             rules,
-            installed: String::new(),
+            installed: None,
             seed,
             queue,
             buffer: vec![0; 1 << 16],
@@ -202,7 +202,7 @@ impl Gateway {
             interfaces: HashMap::new(),
             openings,
             doors: Doors::new(firewall::has_firewall()),
-            fences: Vec::new(),
+            may_split: true,
             workers: Vec::new(),
             agents: None,
             tunnel: None,
@@ -271,35 +271,21 @@ impl Gateway {
         }
         let is_observed = self.observer.is_some();
         let rules = rules_of(&self.config, self.seed, is_observed, self.is_observing);
-        let text = rules.text();
-        if self.installed != text {
+        if self.installed.as_ref() != Some(&rules) {
             // The kernel drops what it holds for rules that are replaced. After a successor has left, clients ask again.
-            if !self.installed.is_empty() {
-                self.pass_openings()?;
+            if self.installed.is_some() {
+                for opening in self.openings.take_connecting() {
+                    self.counters.passed_by_reload.one();
+                    self.release(opening)?;
+                }
                 let passed = self.pass_held()?;
                 self.counters.passed_by_reload.add(passed);
             }
             rules.install(&mut self.rules)?;
-            self.installed = text;
+            self.installed = Some(rules);
             self.count_anew();
         }
         self.beat()
-    }
-
-    /// Lets the SYNs pass whose servers have not answered.
-    fn pass_openings(&mut self) -> io::Result<()> {
-        for number in self.openings.connecting() {
-            let Some(Opening { server, stage: Stage::Connecting { held, mark }, .. }) =
-                self.openings.remove(number)
-            else {
-                continue;
-            };
-            // Closed first, so that the server's late answer is the client's.
-            drop(server);
-            self.counters.passed_by_reload.one();
-            self.queue.decide(held, Verdict::Pass(mark))?;
-        }
-        Ok(())
     }
 
     /// Works until it is told to end, and tells the service manager that it does.
@@ -431,7 +417,7 @@ impl Gateway {
                 let mark = self.give_agents(syn, scheme, now);
                 return Some(Verdict::Pass(mark));
             }
-            Help::Split if !self.fences.is_empty() => {
+            Help::Split if !self.may_split => {
                 self.counters.passed_by_firewall.one();
                 return pass;
             }
@@ -553,16 +539,19 @@ impl Gateway {
     /// The time of an opening is over.
     fn give_up(&mut self, opening: Opening) -> io::Result<()> {
         match opening.stage {
-            Stage::Connecting { held, mark } => {
-                self.counters.passed_by_silence.one();
-                // Closed first, so that the server's late answer is the client's.
-                drop(opening);
-                self.queue.decide(held, Verdict::Pass(mark))
-            }
-            Stage::Answering => {
-                self.counters.abandoned.one();
-                Ok(())
-            }
+            Stage::Connecting { .. } => self.counters.passed_by_silence.one(),
+            Stage::Answering => self.counters.abandoned.one(),
+        }
+        self.release(opening)
+    }
+
+    /// Closes the part towards the server, and lets the client's SYN pass if it is still held.
+    fn release(&mut self, Opening { server, stage, .. }: Opening) -> io::Result<()> {
+        // Closed first, so that the server's late answer is the client's.
+        drop(server);
+        match stage {
+            Stage::Connecting { held, mark } => self.queue.decide(held, Verdict::Pass(mark)),
+            Stage::Answering => Ok(()),
         }
     }
 

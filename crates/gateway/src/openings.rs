@@ -203,10 +203,11 @@ impl Openings {
         all.map(|(number, opening)| (*number, opening.flow.server))
     }
 
-    /// The numbers of the openings whose servers have not answered.
-    pub(crate) fn connecting(&self) -> Vec<u64> {
-        let all = self.all.iter().filter(|(_, opening)| opening.stage != Stage::Answering);
-        all.map(|(number, _)| *number).collect()
+    /// Removes those whose servers have not answered.
+    pub(crate) fn take_connecting(&mut self) -> Vec<Opening> {
+        let connecting = self.all.iter().filter(|(_, opening)| opening.stage != Stage::Answering);
+        let numbers: Vec<u64> = connecting.map(|(number, _)| *number).collect();
+        numbers.into_iter().filter_map(|number| self.remove(number)).collect()
     }
 
     /// Removes any one, if there is one.

@@ -142,23 +142,23 @@ pub(crate) fn diversions_of(config: &Config) -> String {
         .collect()
 }
 
-/// The chains of others that decide which packets are forwarded, or where to; none if splits may pass them by, or there are none.
-pub(crate) fn fences(config: &Config) -> Vec<String> {
-    match config.gateway.past_firewall || !config.uses(SchemeName::ITcp) {
+/// The chains of the firewall that splits must not bypass, and would.
+pub(crate) fn bypassed_chains(config: &Config) -> Vec<String> {
+    match config.gateway.bypass_firewall || !config.uses(SchemeName::ITcp) {
         true => Vec::new(),
         false => filter::forwarding_chains().unwrap_or_default(),
     }
 }
 
-/// Why there can be no splits beside the firewall, if there are to be any.
-pub(crate) fn fence_fault(config: &Config) -> Option<String> {
-    let fences = fences(config);
-    (!fences.is_empty()).then(|| {
+/// The problem that splits would bypass the firewall, and the remedies.
+pub(crate) fn bypass_fault(config: &Config) -> Option<String> {
+    let chains = bypassed_chains(config);
+    (!chains.is_empty()).then(|| {
         format!(
-            "{} of the firewall decides which packets are forwarded, or where to, and a split would pass it by; state \
-             gateway.past_firewall = true if it may, with gateway.clients for the side whose hosts may open connections, or \
-             gateway.scheme = \"snoop\", whose flows meet the firewall",
-            fences.join(" and ")
+            "split connections would bypass the firewall ({}), which decides what is forwarded; to allow that, state \
+             gateway.bypass_firewall = true, and gateway.clients for the side whose hosts may open connections; or state \
+             gateway.scheme = \"snoop\", whose flows are forwarded",
+            chains.join(", ")
         )
     })
 }

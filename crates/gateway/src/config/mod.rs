@@ -70,10 +70,10 @@ pub struct Gateway {
     /// both.
     #[serde(default = "default_clients")]
     pub clients: Vec<Clients>,
-    /// Whether split connections may pass by the firewall of this host: it splits them itself, so that what decides on forwarded
-    /// packets, and where they go, does not see them. Without this, none is split while there are such chains.
+    /// Whether split connections may bypass the firewall of this host: its chains of the hook `forward`, and those for DNAT, do not
+    /// see them, since nothing is forwarded. Without this, none is split while there are such chains.
     #[serde(default)]
-    pub past_firewall: bool,
+    pub bypass_firewall: bool,
     /// The scheme of flows that no rule matches.
     #[serde(default)]
     pub scheme: SchemeName,

@@ -13,7 +13,7 @@ use crate::kernel::filter;
 use crate::kernel::nftables::{ANSWERED, ARRIVED};
 use crate::kernel::statements::{Statement, text_of};
 use crate::log;
-use crate::setup::{Side, fences};
+use crate::setup::{Side, bypassed_chains};
 
 /// The place of the checksum in a TCP header.
 const CHECKSUM: usize = 16;
@@ -24,17 +24,17 @@ pub(super) fn has_firewall() -> bool {
 }
 
 impl Gateway {
-    /// Looks whether there are fences now, since others may have made or removed them.
-    pub(super) fn look_at_fences(&mut self) {
-        let fences = if self.is_observing { Vec::new() } else { fences(&self.config) };
-        if fences.is_empty() != self.fences.is_empty() {
-            let meaning = match fences.is_empty() {
+    /// Looks whether splits would bypass the firewall, which others may have changed.
+    pub(super) fn look_at_firewall(&mut self) {
+        let chains = if self.is_observing { Vec::new() } else { bypassed_chains(&self.config) };
+        if self.may_split != chains.is_empty() {
+            self.may_split = chains.is_empty();
+            let meaning = match self.may_split {
                 true => "flows are split again",
-                false => "flows go on without a split, which would pass it by; see gateway.past_firewall",
+                false => "flows go on without a split, which would bypass it; see gateway.bypass_firewall",
             };
-            log::event("the firewall has changed", json!({"chains": fences, "meaning": meaning}));
+            log::event("the firewall has changed", json!({"chains": chains, "meaning": meaning}));
         }
-        self.fences = fences;
     }
 
     /// What becomes of a SYN at a door. If it is a trial, that is over when this returns.

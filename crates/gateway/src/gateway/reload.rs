@@ -38,7 +38,7 @@ impl Gateway {
         }
         self.policy = Policy::new(&self.config);
         self.doors = Doors::new(has_firewall());
-        self.look_at_fences();
+        self.look_at_firewall();
         if let Some(observer) = &self.observer {
             observer.reload(&self.config);
         }

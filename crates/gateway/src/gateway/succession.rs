@@ -53,7 +53,7 @@ impl Gateway {
     /// Goes on without a successor, whose settings may have come as far as the kernel.
     pub(super) fn resume(&mut self) -> io::Result<()> {
         routes_of(&self.config).install()?;
-        self.installed.clear();
+        self.installed = None;
         let _ = epoll::delete(&self.epoll, &self.queue);
         epoll::add(&self.epoll, &self.queue, EventData::new_u64(QUEUE), EventFlags::IN)?;
         if self.observer.is_none() {

@@ -89,7 +89,7 @@ impl Gateway {
         self.keep_routes();
         // Another may have a number, or the name of a radio.
         self.interfaces.clear();
-        self.look_at_fences();
+        self.look_at_firewall();
         self.count(now)
     }
 

@@ -62,14 +62,14 @@ const OWNER: u32 = 2;
 const FLOWS_AT_ONCE: usize = 64;
 
 /// A rule; counted ones have a name.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 struct Rule {
     name: &'static str,
     statements: Vec<Statement>,
 }
 
 /// A list of rules, attached to a hook of the kernel with a priority, maybe that of one interface.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 struct Chain {
     name: &'static str,
     hook: Option<(Hook, i32)>,
@@ -77,7 +77,7 @@ struct Chain {
     rules: Vec<Rule>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Hook {
     Prerouting,
     Input,
@@ -109,7 +109,7 @@ impl Hook {
 }
 
 /// A set with a name.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Set {
     /// Flows, at most so many, by addresses and ports of both ends.
     Flows { name: &'static str, is_ipv4: bool, size: u32 },
@@ -177,7 +177,7 @@ pub(crate) const HELPED_SYN: &str = "helped";
 pub(crate) const UNHELPED_SYN: &str = "unhelped";
 
 /// The rules of a table.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Rules {
     family: u8,
     table: String,
@@ -251,7 +251,7 @@ impl Rules {
         late.extend([Icmp, Icmpv6].map(|icmp| rule(vec![icmp, OfTransparentSocket, set_local(), Accept])));
 
         let to_client = Marked { mask, value: marks.to_client(), is_equal: true };
-        let answered = Rule { name: ANSWERED, statements: vec![Tcp, Handshake, to_client.clone(), Count] };
+        let answered = Rule { name: ANSWERED, statements: vec![to_client.clone(), Tcp, Handshake, Count] };
         let chain =
             |name, hook, priority, rules| Chain { name, hook: Some((hook, priority)), device: None, rules };
         let arrived = Rule { name: ARRIVED, statements: vec![Tcp, Syn(true), is_local(true), Count, Accept] };

@@ -135,12 +135,10 @@ impl Direction {
         }
         let Some(pipe) = &self.pipe else { return Ok(false) };
         match splice(source, None, &pipe.write, None, room, SpliceFlags::MOVE | SpliceFlags::NONBLOCK) {
-            Ok(0) | Err(Errno::AGAIN) if self.has_urgent && self.waiting == 0 => {
-                return self.read_urgent(source);
-            }
-            // What is before the urgent byte is carried over first.
-            Ok(0) if self.has_urgent => {}
-            Ok(0) => self.is_read = true,
+            // The end, or an urgent byte that the end has followed. What is before either is carried over first.
+            Ok(0) if self.waiting == 0 => return self.read_urgent(source),
+            Ok(0) => {}
+            Err(Errno::AGAIN) if self.has_urgent && self.waiting == 0 => return self.read_urgent(source),
             Ok(len) => {
                 self.waiting += len;
                 return Ok(true);
@@ -154,7 +152,7 @@ impl Direction {
         Ok(false)
     }
 
-    /// Takes an urgent byte that the source has reached. Returns whether there was one.
+    /// Takes an urgent byte that the source has reached, or its end. Returns whether there was either.
     fn read_urgent(&mut self, source: &OwnedFd) -> io::Result<bool> {
         let mut byte = [0];
         match recv(source, &mut byte[..], RecvFlags::DONTWAIT) {
@@ -172,35 +170,26 @@ impl Direction {
         Ok(true)
     }
 
-    /// Gives an urgent byte to the destination.
-    fn write_urgent(&mut self, byte: u8, destination: &OwnedFd) -> io::Result<bool> {
-        match send(destination, &[byte], SendFlags::OOB | SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
-            Ok(_) => {
-                self.urgent = None;
-                self.carried += 1;
-                Ok(true)
-            }
-            Err(Errno::AGAIN) => {
-                self.is_writable = false;
-                Ok(false)
-            }
-            Err(Errno::INTR) => Ok(true),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// Gives data from the pipe to the destination. Returns whether it took any.
+    /// Gives an urgent byte, or data from the pipe, to the destination. Returns whether it took any.
     fn write(&mut self, destination: &OwnedFd) -> io::Result<bool> {
-        if let Some(byte) = self.urgent.filter(|_| self.is_writable) {
-            return self.write_urgent(byte, destination);
-        }
-        let Some(pipe) = self.pipe.as_ref().filter(|_| self.waiting > 0 && self.is_writable) else {
+        if !self.is_writable {
             return Ok(false);
+        }
+        let written = match (self.urgent, &self.pipe) {
+            (Some(byte), _) => {
+                send(destination, &[byte], SendFlags::OOB | SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
+            }
+            (None, Some(pipe)) if self.waiting > 0 => {
+                let flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
+                splice(&pipe.read, None, destination, None, self.waiting, flags)
+            }
+            (None, _) => return Ok(false),
         };
-        let flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
-        match splice(&pipe.read, None, destination, None, self.waiting, flags) {
+        match written {
             Ok(len) => {
-                self.waiting -= len.min(self.waiting);
+                if self.urgent.take().is_none() {
+                    self.waiting -= len.min(self.waiting);
+                }
                 self.carried += len as u64;
                 Ok(true)
             }

@@ -61,6 +61,7 @@ fn errors_have_place_cause_and_remedy() {
         ("metrics = \"9330\"", "gateway.metrics: found \"9330\", expected an address and a port, such as"),
         ("unhelped = 0.0005", "gateway.unhelped: found 0.0005, expected steps of 0.001"),
         ("hold = \"1 us\"", "gateway.hold: found 1 us, expected 100 ms to 60 s"),
+        ("clients = []", "gateway.clients: found none, expected \"radio\", \"wired\" or both"),
         ("port = 80", "gateway.port: found 80, expected 1024 to 65534"),
         ("mark_bit = 30", "gateway.mark_bit: found 30, expected 0 to 29"),
         ("number = 254", "gateway.number: found 254, which is a table of the kernel"),
@@ -135,6 +136,8 @@ fn errors_have_place_cause_and_remedy() {
         wireless.contains("scheme.i-tcp.wireless.rto_min: found 1 s, expected 1 ms to 200 ms"),
         "{wireless}"
     );
+    let large = error("[gateway]\nradio = [\"wlan0\"]\n[tcp]\npacket_size = \"40 kB\"\n");
+    assert!(large.contains("tcp.packet_size: found 40000 B, expected 296 B to 32807 B"), "{large}");
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn a_firewall_that_stops_the_clients_of_splits_is_noticed() {
     if !nft(&firewall("reject with tcp reset")) {
         return;
     }
-    let mut gateway = network.start("unhelped = 0\npast_firewall = true");
+    let mut gateway = network.start("unhelped = 0\nbypass_firewall = true");
     let _servers = network.server.run(|| echo(SERVER, 7000));
     let asked_again = || network.client.run(retransmitted_syns);
     for (number, verdict) in
@@ -97,7 +97,7 @@ fn a_firewall_that_comes_later_is_noticed_by_port() {
     let Some(network) = Network::of("hindrances::a_firewall_that_comes_later_is_noticed_by_port") else {
         return;
     };
-    let gateway = network.start("unhelped = 0\npast_firewall = true");
+    let gateway = network.start("unhelped = 0\nbypass_firewall = true");
     let _servers = network.server.run(|| [echo(SERVER, 7000), echo(SERVER, 7001)]);
     network.client.run(|| talk(SERVER[0], 1000));
     if !nft(&firewall("tcp dport 7001 accept; reject with tcp reset")) {
@@ -124,7 +124,7 @@ fn a_firewall_that_stops_what_follows_is_noticed() {
     if !nft(&firewall("tcp flags & (syn | ack) == syn accept; reject with tcp reset")) {
         return;
     }
-    let gateway = network.start("unhelped = 0\npast_firewall = true");
+    let gateway = network.start("unhelped = 0\nbypass_firewall = true");
     let _servers = network.server.run(|| echo(SERVER, 7000));
     let end = Instant::now() + PATIENCE;
     while gateway.count("passed_by_firewall") == 0 {
@@ -136,10 +136,10 @@ fn a_firewall_that_stops_what_follows_is_noticed() {
     assert_eq!((gateway.count("split"), gateway.count("opening")), (0, 0));
 }
 
-/// A split would pass it by: flows that it stops stay stopped, and others meet it.
+/// Flows that it stops stay stopped, and others meet it.
 #[test]
-fn a_firewall_for_forwarded_packets_is_not_passed_by() {
-    let Some(network) = Network::of("hindrances::a_firewall_for_forwarded_packets_is_not_passed_by") else {
+fn a_firewall_for_forwarded_packets_is_not_bypassed() {
+    let Some(network) = Network::of("hindrances::a_firewall_for_forwarded_packets_is_not_bypassed") else {
         return;
     };
     let _servers = network.server.run(|| [echo(SERVER, 7000), echo(SERVER, 7001)]);
@@ -177,11 +177,31 @@ fn a_firewall_for_forwarded_packets_is_not_passed_by() {
         .output()
         .expect("it runs");
     let message = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && message.contains("inet fence forward of the firewall"), "{message}");
-    assert!(gateway.ask("check", &[]).1.contains("# Caveat: inet fence forward of the firewall decides"));
-    let gateway = network.start("unhelped = 0\npast_firewall = true");
+    assert!(
+        !output.status.success() && message.contains("bypass the firewall (inet fence forward)"),
+        "{message}"
+    );
+    assert!(gateway.ask("check", &[]).1.contains("# Caveat: split connections would bypass the firewall"));
+    let gateway = network.start("unhelped = 0\nbypass_firewall = true");
     network.client.run(|| connect(SERVER[0], 7001).expect("a listener"));
     gateway.expect("split", 1);
+}
+
+#[test]
+fn reverse_paths_by_marks_are_refused() {
+    let Some(network) = Network::of("hindrances::reverse_paths_by_marks_are_refused") else { return };
+    for (name, value) in [("src_valid_mark", "1"), ("rp_filter", "2")] {
+        std::fs::write(format!("/proc/sys/net/ipv4/conf/all/{name}"), value).expect("a setting");
+    }
+    let mut run = Command::new(env!("CARGO_BIN_EXE_lasthop-gateway"));
+    let output = run.arg("run").arg(network.write("unhelped = 0")).output().expect("it runs");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && message.contains("both src_valid_mark and rp_filter"), "{message}");
+    std::fs::write("/proc/sys/net/ipv4/conf/all/src_valid_mark", "0").expect("a setting");
+    let gateway = network.start("unhelped = 0");
+    let _servers = network.server.run(|| echo(SERVER, 7000));
+    network.client.run(|| talk(SERVER[0], 1000));
+    assert_eq!(gateway.count("split"), 1);
 }
 
 #[test]

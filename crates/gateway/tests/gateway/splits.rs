@@ -92,7 +92,7 @@ fn urgent_bytes_are_carried_over() {
     let listeners =
         network.server.run(|| SERVER.map(|host| TcpListener::bind(address(host, 7002)).expect("a port")));
     for (host, listener) in SERVER.iter().zip(listeners) {
-        let mut client = network.client.run(move || connect(host, 7002).expect("a listener"));
+        let client = network.client.run(move || connect(host, 7002).expect("a listener"));
         let (mut server, _) = listener.accept().expect("a connection");
         server.set_read_timeout(Some(PATIENCE)).expect("a socket");
         set_socket_oobinline(&server, true).expect("a socket");
@@ -116,11 +116,17 @@ fn urgent_bytes_are_carried_over() {
         while recv(&server, &mut [0][..], RecvFlags::OOB).is_err() {
             assert!(Instant::now() < end, "it is not urgent");
         }
-        client.write_all(b"x").expect("it is open");
+        set_socket_oobinline(&server, true).expect("a socket");
+        // Behind the urgent byte, with the end already there.
+        for (data, flags) in
+            [(&b"ab"[..], SendFlags::empty()), (b"!", SendFlags::OOB), (b"c", SendFlags::empty())]
+        {
+            assert_eq!(send(&client, data, flags), Ok(data.len()));
+        }
         client.shutdown(Shutdown::Write).expect("it is open");
         let mut rest = Vec::new();
         server.read_to_end(&mut rest).expect("its end");
-        assert_eq!(rest, b"x");
+        assert!(rest.ends_with(b"ab!c"), "{rest:?}");
     }
     assert_eq!(gateway.count("split"), 2);
 }
@@ -297,7 +303,7 @@ table inet firewall {
     if !nft(RULES) {
         return;
     }
-    let gateway = network.start("past_firewall = true");
+    let gateway = network.start("bypass_firewall = true");
     let peers = network.server.run(|| echo(SERVER, 7000));
     for (host, masqueraded) in SERVER.into_iter().zip(["10.2.0.1", "fd02::1"]) {
         network.client.run(move || {
