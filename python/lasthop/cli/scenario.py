@@ -17,10 +17,10 @@ from lasthop.cli.streams import detail
 from lasthop.core import formats, packaged
 from lasthop.core.names import schemes_of, unknown
 
-HEADERS = 28
+_HEADERS = 28
 """The size of the headers of IPv4 and UDP."""
 
-LEAST_PAYLOAD = 1200
+_LEAST_PAYLOAD = 1200
 """The least payload that a path of QUIC carries (RFC 9000, section 14)."""
 
 
@@ -46,8 +46,10 @@ def describe(path: Path, scenario: Scenario) -> None:
         warn(f"{path}: this file is used, and not the {own} of that name")
     if found := scenario.fragmented():
         size, mtu, is_quic = found
-        fit = f'quic.mtu="{max(mtu - HEADERS, LEAST_PAYLOAD)} B"' if is_quic else f'tcp.packet_size="{mtu} B"'
-        whole = f" (QUIC needs {LEAST_PAYLOAD + HEADERS} B)" if is_quic else ""
+        fit = (
+            f'quic.mtu="{max(mtu - _HEADERS, _LEAST_PAYLOAD)} B"' if is_quic else f'tcp.packet_size="{mtu} B"'
+        )
+        whole = f" (QUIC needs {_LEAST_PAYLOAD + _HEADERS} B)" if is_quic else ""
         warn(
             f"packets of {size} B cross the MTU of {mtu} B in {-(-size // mtu)} fragments, of which none may "
             f"be lost; a real sender would find the MTU of its path{whole}: --set {fit}"
