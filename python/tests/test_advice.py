@@ -306,10 +306,18 @@ def test_a_preset_is_a_link(command: Command, tmp_path: Path) -> None:
     assert (link.last_hop_rtt_s, link.rtt_s) == pytest.approx((0.012, 0.052))
     assert losses_in_words(link) == ["as stated: 0.5 % of the packets of 1500 B lost"]
     assert preset_link("rural-wifi", rtt_s=0.1).rtt_s == pytest.approx(0.1)
+    taken = set()
     for each in lasthop.links():
         every = preset_link(each.name)
         assert every.rate_bps is not None
-        assert lasthop.run(every.scenario().with_({"limit": 5})).metrics["throughput_bps"] >= 0
+        scenario = every.scenario()
+        assert lasthop.run(scenario.with_({"limit": 5})).metrics["throughput_bps"] >= 0
+        # Advice asks what it would be without its neighbours, its distance, its roams.
+        for key in ("neighbour", "snr", "power_save", "roaming", "interference"):
+            if (path := f"wifi.{key}") in scenario:
+                assert path not in scenario.with_({path: None}), each.name
+                taken.add(key)
+    assert len(taken) == 5
     out = tmp_path / "advice"
     # The slowest has the fewest packets.
     result = command("advise", "2g", "--for", "bulk", "--out", out)

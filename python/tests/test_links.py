@@ -411,15 +411,3 @@ def test_a_preset_is_printed_for_toxiproxy(command: Command) -> None:
     ]
     assert any("loses no packets" in each for each in found["lost"])
     assert 'did you mean "netem"?' in command("links", "geo", "--as", "netm").stderr
-
-
-def test_what_a_preset_states_can_be_taken_away() -> None:
-    """Advice asks what a link would be without its neighbours, its distance, its roams."""
-    taken = set()
-    for preset in lasthop.links():
-        scenario = preset_link(preset.name).scenario()
-        for key in ("neighbour", "snr", "power_save", "roaming", "interference"):
-            if (path := f"wifi.{key}") in scenario:
-                assert path not in scenario.with_({path: None}), preset.name
-                taken.add(key)
-    assert len(taken) == 5

@@ -51,7 +51,7 @@ MORE = {"segments-10": 10, "marquee-1": 8, "marquee-2": 8, "running-7a": 8, "que
 SMALLER = {"splitting": (SIZE, 0.1)}
 
 # Long runs are cut for the same reason; `make test-all` makes them whole.
-SHORT_S = {"lhack": 200, "vstcp": 80, "wenp": 120}
+SHORT_S = {"lhack": 200, "vstcp": 40, "wenp": 60}
 
 # Runs of experiments without axes, where those of the command take too long.
 KEPT = {"comparison": 20, "lhack": 10, "snoop": 20, "wenp": 12}
