@@ -200,11 +200,13 @@ def _predicted(
     )
 
 
-def words(link: FittedLink, found: Sequence[Prediction]) -> str:
+def words(link: FittedLink, found: Sequence[Prediction], *, is_rate_stated: bool) -> str:
     """Return predictions as a table, with the link."""
     assert link.rate_bps is not None
+    # What flows carry is no more than what was asked for.
+    source = "" if is_rate_stated else " in their best seconds (if the radio is faster, state --rate)"
     rows = [
-        f"predicted for the link that these flows show: {formats.rate(link.rate_bps)}, round trip "
+        f"predicted for the link that these flows show: {formats.rate(link.rate_bps)}{source}, round trip "
         f"{formats.seconds(link.rtt_s)}, of which the radio takes {formats.seconds(link.last_hop_rtt_s)}",
         "",
         f"{'flows':<30}{'predicted':<24}measured",

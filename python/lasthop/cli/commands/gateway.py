@@ -114,9 +114,11 @@ def _predict(file: Path, rate: str | None, sender: str, as_json: bool) -> None:
             found = prediction.predict(link, report, source.documents, settings, sender=sender)
         except (MeasurementError, OSError, ValueError) as error:
             raise RefusedError(str(error)) from None
+    is_rate_stated = known["rate_bps"] is not None
     if as_json:
         report["prediction"] = {
             "rate_bps": link.rate_bps,
+            "is_rate_stated": is_rate_stated,
             "rtt_s": link.rtt_s,
             "last_hop_rtt_s": link.last_hop_rtt_s,
             "sizes": [{**asdict(each), "agrees": each.agrees} for each in found],
@@ -124,4 +126,4 @@ def _predict(file: Path, rate: str | None, sender: str, as_json: bool) -> None:
         emit_document(json.dumps(report, indent=2))
     else:
         emit(_lasthop.gateway_report(answer))
-        emit(prediction.words(link, found))
+        emit(prediction.words(link, found, is_rate_stated=is_rate_stated))
