@@ -109,6 +109,21 @@ def test_traces_and_figures_of_quic(command: Command, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+def test_a_log_names_the_ends_as_the_capture_does(command: Command, tmp_path: Path) -> None:
+    settings = ("--sender", "noq-cubic", "--scheme", "basic", "--set", "transfer.size=10 KB")
+    done = command("run", "last-mile", *settings, "--trace", "--pcap", "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    log = (tmp_path / "noq-cubic-basic.sqlog").read_text(encoding="utf-8").split("\x1e")
+    started = next(each for each in map(json.loads, log[1:]) if each.get("name") == "quic:connection_started")
+    server, client = started["data"]["local"]["ip_v4"], started["data"]["remote"]
+    fields = [word for each in ("ip.src", "udp.srcport", "ip.dst") for word in ("-e", each)]
+    capture = str(tmp_path / "noq-cubic-basic.pcapng")
+    asked = ["tshark", "-r", capture, "-c", "1", "-T", "fields", *fields]
+    first = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split()
+    assert first == [client["ip_v4"], str(client["port_v4"]), server]
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 def test_captures_have_the_datagrams_of_quic(tmp_path: Path) -> None:
     capture = tmp_path / "quic.pcapng"
     run = lasthop.load("last-mile", ["transfer.size=100 KB", "sender=quinn-cubic"]).run(pcap=capture)

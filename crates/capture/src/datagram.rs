@@ -67,7 +67,7 @@ impl Flow {
 
     /// Source and destination ports of a packet.
     fn ports_of(&self, packet: &Packet) -> (u16, u16) {
-        let (client, server) = ports(packet.flow);
+        let (client, server) = packet.flow.ports();
         if packet.src == self.client { (client, server) } else { (server, client) }
     }
 }
@@ -113,12 +113,8 @@ impl Encoder {
         icmp(&ip, HOST_UNREACHABLE, &self.quote(packet)?)
     }
 
-    /// The address of a host in this part. Each part has a prefix of 15 bits, and each further 131,072 hosts the next first
-    /// byte.
     fn address(&self, host: HostId) -> Ipv4Addr {
-        const HOSTS: u32 = 1 << 17;
-        let first = Ipv4Addr::new(10 + (host.0 / HOSTS) as u8, 2 * self.part, 0, 1);
-        Ipv4Addr::from_bits(first.to_bits() + host.0 % HOSTS)
+        host.address(self.part)
     }
 
     fn next_identification(&mut self, source: Ipv4Addr) -> u16 {
@@ -242,39 +238,4 @@ fn ip(src: Ipv4Addr, dst: Ipv4Addr, identification: u16) -> Ip {
 
 fn component_address(component: ComponentId) -> Ipv4Addr {
     Ipv4Addr::from_bits(Ipv4Addr::new(10, 128, 0, 0).to_bits() + component.0)
-}
-
-/// Ports of the host that opens a flow, from the dynamic range, and of its peer, from the range below. The
-/// sizes of the two ranges are coprime, so no two flows share both ports.
-fn ports(flow: FlowId) -> (u16, u16) {
-    const DYNAMIC: u32 = 49_152;
-    const SERVICE: u32 = 5_001;
-    let (here, there) = (DYNAMIC + flow.0 % ((1 << 16) - DYNAMIC), SERVICE + flow.0 % (DYNAMIC - SERVICE));
-    (here as u16, there as u16)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::HashSet;
-
-    use super::*;
-
-    #[test]
-    fn no_two_hosts_share_an_address() {
-        let addresses: HashSet<_> = [0, 1, 64]
-            .into_iter()
-            .flat_map(|part| {
-                let encoder = Encoder::new(1460, 65_535, true, part, None);
-                [0, 1, 65_535, 65_536, 131_071, 131_072, 1 << 21].map(|host| encoder.address(HostId(host)))
-            })
-            .collect();
-        assert_eq!(addresses.len(), 21);
-        assert!(addresses.contains(&Ipv4Addr::new(10, 2, 0, 1)));
-    }
-
-    #[test]
-    fn no_two_flows_share_both_ports() {
-        let pairs: HashSet<_> = (0..1 << 20).map(|flow| ports(FlowId(flow))).collect();
-        assert_eq!(pairs.len(), 1 << 20);
-    }
 }

@@ -3,6 +3,7 @@
 use alloc::format;
 use alloc::string::String;
 use core::fmt;
+use core::net::Ipv4Addr;
 
 use lasthop_base::{Bytes, Time};
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,14 @@ impl HostId {
     pub const fn index(self) -> usize {
         self.0 as usize
     }
+
+    /// Its IPv4 address where packets become bytes, in one part of a connection: 0, or a later one if base stations split the
+    /// connection. Each part has a prefix of 15 bits, and each further 131,072 hosts the next first byte.
+    pub fn address(self, part: u8) -> Ipv4Addr {
+        const HOSTS: u32 = 1 << 17;
+        let first = Ipv4Addr::new(10 + (self.0 / HOSTS) as u8, 2 * part, 0, 1);
+        Ipv4Addr::from_bits(first.to_bits() + self.0 % HOSTS)
+    }
 }
 
 /// A connection or another stream of packets, by its index in the scenario.
@@ -31,6 +40,16 @@ pub struct FlowId(pub u32);
 impl FlowId {
     /// Of packets between the agents of a scheme that concern no particular flow.
     pub const NONE: FlowId = FlowId(u32::MAX);
+
+    /// The ports where packets become bytes: that of the host that opens it, from the dynamic range, and that of its peer, from
+    /// the range below. The sizes of the two ranges are coprime, so that no two flows share both ports.
+    pub fn ports(self) -> (u16, u16) {
+        const DYNAMIC: u32 = 49_152;
+        const SERVICE: u32 = 5_001;
+        let opener = DYNAMIC + self.0 % ((1 << 16) - DYNAMIC);
+        let peer = SERVICE + self.0 % (DYNAMIC - SERVICE);
+        (opener as u16, peer as u16)
+    }
 
     /// Its place in a list of flows.
     pub const fn index(self) -> usize {
@@ -323,7 +342,24 @@ impl Packet {
 
 #[cfg(test)]
 mod tests {
+    use alloc::collections::BTreeSet;
+
     use super::*;
+
+    #[test]
+    fn no_two_hosts_share_an_address() {
+        let hosts = [0, 1, 65_535, 65_536, 131_071, 131_072, 1 << 21].map(HostId);
+        let addresses: BTreeSet<_> =
+            [0, 1, 64].into_iter().flat_map(|part| hosts.map(|host| host.address(part))).collect();
+        assert_eq!(addresses.len(), 21);
+        assert!(addresses.contains(&Ipv4Addr::new(10, 2, 0, 1)));
+    }
+
+    #[test]
+    fn no_two_flows_share_both_ports() {
+        let pairs: BTreeSet<_> = (0..1 << 20).map(|flow| FlowId(flow).ports()).collect();
+        assert_eq!(pairs.len(), 1 << 20);
+    }
 
     /// Packets are copied at every hop.
     #[test]

@@ -1,7 +1,7 @@
 //! An end of a connection: quinn's endpoint and connection as a component, and the application that sends or reads.
 
 use std::mem;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -123,10 +123,6 @@ pub(crate) struct Host<R> {
     buffer: Vec<u8>,
 }
 
-fn address(host: HostId) -> SocketAddr {
-    SocketAddr::new(IpAddr::V4(Ipv4Addr::from_bits(Ipv4Addr::new(10, 0, 0, 0).to_bits() + host.0)), 443)
-}
-
 /// How many frames with data, or that probe, were sent so far.
 fn data_frames(connection: &mut Connection) -> u64 {
     let frames = connection.stats().frame_tx;
@@ -178,6 +174,14 @@ impl<R: Role> Host<R> {
         self.aborted.is_some()
     }
 
+    /// The addresses of the peer and its own, as captures have them.
+    fn addresses(&self) -> [SocketAddr; 2] {
+        let (opener, other) = self.place.flow.ports();
+        let [peer, own] = if self.client.is_some() { [other, opener] } else { [opener, other] };
+        [(self.place.peer, peer), (self.place.own, own)]
+            .map(|(host, port)| SocketAddr::from((host.address(0), port)))
+    }
+
     /// Connects, unless there is a connection that is not lost. What the handshake sends waits for
     /// [`proceed`](Host::proceed).
     pub(crate) fn connect(&mut self, now: Time) {
@@ -186,7 +190,7 @@ impl<R: Role> Host<R> {
         self.forget();
         let number = self.role.number();
         config.initial_dst_cid_provider(Arc::new(move || ids::first_destination(number)));
-        let peer = address(self.place.peer);
+        let [peer, _] = self.addresses();
         let connection = self.endpoint.connect(clock::instant(now), config, peer, "server");
         self.connection = Some(connection.expect("the address and the version are valid"));
     }
@@ -272,7 +276,7 @@ impl<R: Role> Host<R> {
     /// Hands a datagram to the endpoint.
     fn on_datagram(&mut self, now: Time, data: BytesMut, ecn: Option<EcnCodepoint>, out: &mut Out) {
         let instant = clock::instant(now);
-        let addresses = [self.place.peer, self.place.own].map(address);
+        let addresses = self.addresses();
         let event = proto::handle(&mut self.endpoint, instant, addresses, ecn, data, &mut self.buffer);
         match event {
             Some(DatagramEvent::ConnectionEvent(handle, event)) => {
