@@ -208,7 +208,8 @@ def run(
             if stop.is_set():
                 raise StoppedError
             if time.monotonic() - begin > limit_s:
-                raise LimitError(too_long((directory / "clock").read_text().strip() or "0", limit_s))
+                clock = (directory / "clock").read_text().strip()
+                raise LimitError(too_long(clock or "less than 1", limit_s))
         forward()
         status = (directory / "status").read_text().split()
         if not status:

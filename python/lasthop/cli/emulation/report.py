@@ -15,6 +15,9 @@ from lasthop.core import formats
 _POLLING_SHARE = 0.05
 """Programs that are busy for a larger share of virtual time wait by reading the clock over and over."""
 
+_LEAST_S = 1.0
+"""Shorter emulations count as this long: kernels count whole ticks, and a program may start at one."""
+
 
 def document(
     emulation: Emulation, interfaces: tuple[str, str] | None, carried: dict[str, Any], code: int
@@ -123,7 +126,7 @@ def _notes(report: dict[str, Any]) -> Iterator[str]:
             "another run of this seed may give other bytes: this machine does not let programs have fixed "
             "addresses; in Docker, --security-opt seccomp=unconfined does"
         )
-    if virtual and virtual["polling_s"] > _POLLING_SHARE * report["duration_s"]:
+    if virtual and virtual["polling_s"] > _POLLING_SHARE * max(report["duration_s"], _LEAST_S):
         yield (
             f"the programs read clocks over and over for {formats.seconds(virtual['polling_s'])} of virtual "
             "time, which is slow; let them sleep or poll(2) until a time, instead of asking whether it has "
