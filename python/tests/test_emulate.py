@@ -389,6 +389,28 @@ def test_the_exit_code_is_that_of_the_command(command: Command) -> None:
 
 
 @in_namespaces
+def test_what_is_sent_before_the_client_starts_is_told(command: Command, tmp_path: Path) -> None:
+    """It reaches nobody, however fast the machine is, and the scenario does not start with it."""
+    server = tmp_path / "server.py"
+    server.write_text("""
+import socket, time
+early = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+early.connect(("10.0.0.2", 9))
+for _ in range(20):
+    early.send(bytes(600))
+time.sleep(1)
+socket.create_server(("", 8000)).accept()
+""")
+    line = ("emulate", "last-mile", "--json", "--server", f"{sys.executable} {server}", "--", sys.executable)
+    done = command(*line, "-c", "import socket; socket.create_connection(('10.0.0.1', 8000))")
+    report = json.loads(done.stdout)
+    assert (report["unforwarded"]["early"], report["overload_drops"]) == (20, 0)
+    assert (done.returncode, report["problems"]) == (0, [])
+    assert report["duration_s"] < 0.9
+    assert "warning: 20 packets were sent before the program at the other end started" in done.stderr
+
+
+@in_namespaces
 def test_lateness_beyond_the_bound_fails(command: Command, programs: SimpleNamespace) -> None:
     bound = ("--lateness", "0.001", "--server", programs.server)
     shown = command("emulate", "last-mile", *bound, "--", *programs.client, "3000")

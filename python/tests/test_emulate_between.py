@@ -116,7 +116,7 @@ END
     assert "10.0.0.2 lladdr" in shown.stderr
     assert report["problems"] == []
     assert report["segmented_packets"] > 100
-    assert report["unforwarded"] == {"not_ip": 0, "link_local": 0, "oversized": 0}
+    assert report["unforwarded"] == {"not_ip": 0, "link_local": 0, "oversized": 0, "early": 0}
     server, client = report["ends"]
     sent, received = (server[key] + client[key] for key in ("sent_packets", "received_packets"))
     assert sent == received + report["lost_packets"] + report["in_network_packets"]

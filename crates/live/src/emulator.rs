@@ -97,6 +97,7 @@ impl Emulator {
         if self.is_virtual {
             clock::read_once_per_wait();
         }
+        self.core.begin(monotonic_ns());
         let begin_ns = thread_cpu_ns();
         let mut watched_ns = 0;
         loop {

@@ -120,6 +120,8 @@ pub(crate) struct Core {
     connections: Option<Connections>,
     /// Buffer for a frame that was changed in the network.
     changed: Vec<u8>,
+    /// The driver's clock when the emulation began; zero if no packet can have come before.
+    began_ns: u64,
     /// The driver's clock when the emulation's clock was zero; `None` before the first packet.
     origin_ns: Option<u64>,
     /// The time which the network has reached, on the emulation's clock.
@@ -171,6 +173,7 @@ impl Core {
             frames,
             flows: Flows::default(),
             changed: Vec::new(),
+            began_ns: 0,
             origin_ns: None,
             reached: Time::ZERO,
             carried: Vec::new(),
@@ -225,6 +228,11 @@ impl Core {
             traces,
             packets,
         })
+    }
+
+    /// Begins at a time of the driver's clock.
+    pub(crate) fn begin(&mut self, now_ns: u64) {
+        self.began_ns = now_ns;
     }
 
     /// A time of the driver's clock on the emulation's clock.
@@ -283,6 +291,11 @@ impl Core {
             self.unforwarded.oversized += 1;
             return Ok(());
         }
+        let is_late = waited_ns > self.settings.longest_wait.as_nanos();
+        if is_late && arrived_ns < self.began_ns {
+            self.unforwarded.early += 1;
+            return Ok(());
+        }
         if self.origin_ns.is_none() {
             // Simulated traffic may start earlier.
             let start = self.emulation.start();
@@ -293,7 +306,7 @@ impl Core {
         exit.on_entry();
         let end = &mut self.books.ends[side as usize];
         (end.sent_packets, end.sent_bytes) = (end.sent_packets + 1, end.sent_bytes + len as u64);
-        if waited_ns > self.settings.longest_wait.as_nanos() || !self.has_room(frame.len()) {
+        if is_late || !self.has_room(frame.len()) {
             self.books.overload += 1;
             return Ok(());
         }

@@ -90,4 +90,6 @@ pub struct Unforwarded {
     pub link_local: u64,
     /// Larger than the MTU: super-packets that cannot be cut into segments.
     pub oversized: u64,
+    /// Sent long before the emulation began, when the other end was not there.
+    pub early: u64,
 }

@@ -121,6 +121,11 @@ def code_of(report: dict[str, Any]) -> int:
 def _notes(report: dict[str, Any]) -> Iterator[str]:
     """Yield what is worth knowing, although the results are sound."""
     virtual = report["virtual"]
+    if early := report["unforwarded"]["early"]:
+        yield (
+            f"{early:,} packets were sent before the program at the other end started, and reached nobody; "
+            "the client starts once the server listens, or five seconds after it"
+        )
     if virtual and not virtual["repeatable"]:
         yield (
             "another run of this seed may give other bytes: this machine does not let programs have fixed "
