@@ -188,6 +188,18 @@ def test_the_architecture_names_every_room() -> None:
     assert sorted((crates | packages) - named) == []
 
 
+def test_pages_name_every_crate_with_unsafe_code() -> None:
+    manifests = {path.parent.name: path.read_text() for path in (ROOT / "crates").glob("*/Cargo.toml")}
+    unsafe = {crate for crate, text in manifests.items() if 'unsafe_code = "deny"' in text}
+    # All others have the lints of the workspace, which forbid it.
+    assert all(
+        "[lints]\nworkspace = true" in text for crate, text in manifests.items() if crate not in unsafe
+    )
+    for name in ("SECURITY.md", "CONTRIBUTING.md"):
+        (said,) = (each for each in (ROOT / name).read_text().split("\n- ") if "`unsafe`" in each)
+        assert set(re.findall(r"`crates/(\w+)", said)) == unsafe, name
+
+
 def test_pages_written_by_hand_stay_short() -> None:
     generated = ("docs/reference/", "docs/reports/")
     texts = {name: (ROOT / name).read_text() for name in PAGES if not name.startswith(generated)}
