@@ -83,6 +83,15 @@ ADDITIONS = re.compile(
 """A place, and the lines that a how-to adds there."""
 
 
+def test_what_is_added_to_the_schema_is_written_into_the_reference() -> None:
+    parts = re.split(r"^## ", (ROOT / "CONTRIBUTING.md").read_text(), flags=re.MULTILINE)
+    of_the_schema = [part for part in parts if ADDITIONS.search(part)]
+    assert len(of_the_schema) == 6
+    assert [
+        part.splitlines()[0] for part in of_the_schema if "`python scripts/reference.py`" not in part
+    ] == []
+
+
 def with_lines(text: str, after: str, lines: str) -> str:
     """Add lines after the first one of a field, or at the end of a registry."""
     place = rf"(^ +{after}: [^\n]*\n)" if after else r"(register! \{.*?\n)(?=\})"
