@@ -88,6 +88,21 @@ def test_only_the_crates_that_deny_toml_names_come_in_two_versions(crates: list[
     assert {name for name, several in versions.items() if len(several) > 1} == skipped
 
 
+def test_every_crate_uses_what_it_depends_on() -> None:
+    unused = []
+    for manifest in sorted((ROOT / "crates").glob("*/Cargo.toml")):
+        tables = tomllib.loads(manifest.read_text(encoding="utf-8"))
+        own = [tables, *tables.get("target", {}).values()]
+        names = {name for table in own for name in table.get("dependencies", {})}
+        files = (path.read_text(encoding="utf-8") for path in (manifest.parent / "src").rglob("*.rs"))
+        # Without comments, and without the tests at the end of a file.
+        code = "".join(re.sub(r"//[^\n]*", "", text.split("#[cfg(test)]\nmod tests")[0]) for text in files)
+        words = set(re.findall(r"\w+", code))
+        unused += [(manifest.parent.name, name) for name in names if name.replace("-", "_") not in words]
+    # Its feature gives vectors the operations that argmin asks for.
+    assert unused == [("fit", "argmin-math")]
+
+
 def test_python_imports_what_the_project_declares_and_nothing_else() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
