@@ -30,11 +30,35 @@ ROOT = HERE.parent
 RECORD = HERE / "instructions.toml"
 TOLERANCE = 0.03
 
-# Scenario, scheme and number of runs of each case.
+
+class Case(NamedTuple):
+    """Runs of one scenario under one scheme."""
+
+    scenario: Path
+    scheme: str
+    runs: int
+    overrides: tuple[str, ...] = ()
+
+
+SATURATION = "traffic.1={from='server', to='MH1', packet_size='1498 B', law.poisson.rate='62.5 Mbps'}"
+LAST_MILE = ROOT / "scenarios" / "last-mile.toml"
+
+# One case of each kind of code in the core: senders, recovery below TCP, codes, queues, Wi-Fi and QUIC.
+# There is none of advice, a policy in Python that plays such runs.
 CASES = {
-    "bulk": (HERE / "bulk.toml", "basic", 1),
-    "ebsn": (ROOT / "scenarios" / "ebsn-wide-area.toml", "ebsn", 20),
-    "fec": (HERE / "selective-fec.toml", "selective-fec", 100),
+    "bulk": Case(HERE / "bulk.toml", "basic", 1),
+    "ebsn": Case(ROOT / "scenarios" / "ebsn-wide-area.toml", "ebsn", 20),
+    "fec": Case(HERE / "selective-fec.toml", "selective-fec", 100),
+    "linux": Case(LAST_MILE, "basic", 1, ("sender=linux", "limit=20 s")),
+    "bbr": Case(LAST_MILE, "basic", 1, ("sender=linux-bbr", "limit=4 s")),
+    "queue": Case(
+        LAST_MILE,
+        "basic",
+        1,
+        ("sender=linux", "limit=4 s", "radio.channel=perfect", "radio.queue.fq-codel={}"),
+    ),
+    "wifi": Case(HERE / "wifi.toml", "basic", 1, ("limit=1 s", SATURATION)),
+    "quic": Case(LAST_MILE, "basic", 1, ("sender=quinn-cubic", "limit=3 s")),
 }
 
 # Repetitions of the runs in one measurement of cycles, and measurements of which the median is taken.
@@ -44,11 +68,11 @@ CYCLES_REPEATS = 5
 # Loads only the extension module, so that Valgrind does not run the imports of NumPy.
 RUN = """
 import importlib.machinery, importlib.util, sys
-extension, scenario, scheme, runs = sys.argv[1:]
+extension, scenario, scheme, runs, *overrides = sys.argv[1:]
 loader = importlib.machinery.ExtensionFileLoader("lasthop._lasthop", extension)
 module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
 loader.exec_module(module)
-scenario = module.Scenario.load(scenario)
+scenario = module.Scenario.load(scenario, overrides)
 for run in range(int(runs)):
     scenario.run(scheme, seed=1, run=run)
 """
@@ -116,10 +140,10 @@ def profile() -> str:
 
 def command(case: str, times: int) -> list[str]:
     """Return the command that performs the runs of a case ``times`` times."""
-    scenario, scheme, runs = CASES[case]
+    scenario, scheme, runs, overrides = CASES[case]
     # The interpreter itself instead of the virtual environment's link: the runs need no installed package.
     python = [os.path.realpath(sys.executable), "-IS", "-c", RUN]
-    return [*python, str(extension()), str(scenario), scheme, str(times * runs)]
+    return [*python, str(extension()), str(scenario), scheme, str(times * runs), *overrides]
 
 
 def count(case: str) -> int:
