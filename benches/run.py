@@ -147,7 +147,7 @@ class Bound(NamedTuple):
 
 BOUNDS = [
     Bound("100 flows against 1", BULK[100], BULK[1], 1.5),
-    Bound("1,000 flows against 1", MANY_FLOWS[1000], BULK[1], 3.5),
+    Bound("1,000 flows against 1", MANY_FLOWS[1000], BULK[1], 3),
     Bound("10,000 flows against 1", MANY_FLOWS[10_000], BULK[1], 5),
     Bound("32 links against 2", HOPS[32], HOPS[2], 3),
     Bound("SACK, 300,000 segments in flight against 1,000", OVERSHOOT[300_000], OVERSHOOT[1000], 2),
@@ -223,7 +223,7 @@ def our_cases(bench: Bench) -> None:
     for _ in range(5):
         for case in (*BULK_LINUX, EBSN, TEN_CLEAN, TEN_LOSSY, TEN_STUDY, PATH, *FEC.values()):
             bench.run(case)
-    for case, most in [(TEN_CLEAN, 2.5), (TEN_LOSSY, 2.5), (TEN_STUDY, 2.5), (FEC[10], 30)]:
+    for case, most in [(TEN_CLEAN, 2), (TEN_LOSSY, 2), (TEN_STUDY, 2), (FEC[10], 30)]:
         us = min(result.cpu_s for result in bench.results[case]) / case.size * 1e6
         bench.target(f"at most {most} µs: {case.title}", f"{us:.2f} µs", us <= most)
     cell = min((bench.run(CELL) for _ in range(3)), key=lambda result: result.cpu_s)
@@ -280,17 +280,19 @@ def jobs(bench: Bench) -> None:
 
 
 def start_up(bench: Bench) -> None:
-    """Measure the elapsed time of ``lasthop --version``."""
-    what = "the command starts in under 0.3 s"
+    """Measure the elapsed times of ``lasthop --help`` and of the worked example."""
     command = shutil.which("lasthop", path=Path(sys.executable).parent) or shutil.which("lasthop")
-    if command is None:
-        return bench.target(what, "the command is not installed", None)
-    took = []
-    for _ in range(6):
-        begun = time.perf_counter()
-        subprocess.run([command, "--version"], stdout=subprocess.DEVNULL, check=True)
-        took.append(time.perf_counter() - begun)
-    bench.target(what, f"{min(took):.2f} s", min(took) < 0.3)
+    for arguments in (["--help"], ["run", "ebsn-example"]):
+        what = f"at most 0.12 s: lasthop {' '.join(arguments)}"
+        if command is None:
+            bench.target(what, "the command is not installed", None)
+            continue
+        took = []
+        for _ in range(6):
+            begun = time.perf_counter()
+            subprocess.run([command, *arguments], stdout=subprocess.DEVNULL, check=True)
+            took.append(time.perf_counter() - begun)
+        bench.target(what, f"{min(took):.2f} s", min(took) <= 0.12)
 
 
 def beside_ns2(bench: Bench) -> None:
@@ -306,7 +308,7 @@ def beside_ns2(bench: Bench) -> None:
         for what in (faster, rules_what, path_what):
             bench.target(what, str(why), None)
         return
-    for flows, times, least in [(1, 7, 6), (10, 3, 8), (100, 3, 11)]:
+    for flows, times, least in [(1, 7, 7), (10, 3, 9), (100, 3, 13)]:
         found = bench.beside(times, BULK[flows], bulk["Heap"], flows)
         what = f"at least {least} times {faster}: {short(BULK[flows])}"
         bench.target(what, f"{found.median:.1f}", found.median >= least)
@@ -333,10 +335,11 @@ def beside_ns3(bench: Bench) -> None:
         peer, wifi = peers.ns3(bench.scratch, "bulk"), peers.ns3(bench.scratch, "wifi")
     except peers.NotInstalledError as why:
         return bench.target("as fast as ns-3", str(why), None)
-    for (flows, case), times, least in zip(BULK_NS3.items(), (3, 2, 2), (170, 80, 80), strict=True):
+    for (flows, case), times in zip(BULK_NS3.items(), (3, 2, 2), strict=True):
         found = bench.beside(times, case, peer, flows)
-        what = f"at least {least} times as fast as ns-3: {short(case)}"
-        bench.target(what, f"{found.median:.0f}", found.median >= least)
+        bench.target(
+            f"at least 200 times as fast as ns-3: {short(case)}", f"{found.median:.0f}", found.median >= 200
+        )
     bench.beside(2, WIFI_NS3, wifi, 1)
     bench.notes.append(
         "ns-3 without SACK halves the flight after subtracting the segments that duplicate acknowledgements "
