@@ -11,7 +11,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
-use super::errors::{Binomial, ln_choose};
+use super::errors::ln_choose;
 
 /// A binary block code (n, k, t): codewords of n bits, of which k are data. Up to t bit errors are corrected,
 /// wherever they are; more are never corrected (selective FEC paper, section III).
@@ -73,12 +73,6 @@ impl BlockCode {
     /// bits plus all its check bits.
     pub const fn coded(self, data: u64) -> u64 {
         data + data.div_ceil(self.k as u64) * (self.n - self.k) as u64
-    }
-
-    /// The probability that a codeword has more than t bit errors, for independent errors with probability
-    /// `ber`: the sum in equation (2) of the selective FEC paper.
-    pub fn codeword_error(self, ber: f64) -> f64 {
-        Binomial::new(self.n, ber).more_than(self.t)
     }
 
     fn is_bch(self) -> bool {
