@@ -19,7 +19,7 @@ from conftest import ROOT
 
 import lasthop
 from lasthop import Scenario, ScenarioError
-from lasthop._lasthop import PROFILES
+from lasthop._lasthop import PROFILES, gateway_schema
 from lasthop.core.keys import Key, schema, sections, settings
 
 Document = dict[str, Any]
@@ -195,6 +195,10 @@ WRONG: dict[str, tuple[str, Any]] = {
     "an unknown word": ("tcp.congestion", "cubik"),
     "a missing key": ("radio.channel", {"two-state": {"good": "1 s"}}),
     "an unknown scheme": ("schemes", ["snop"]),
+    "no scheme": ("schemes", []),
+    "a share above 100 %": ("radio.channel", {"frame-loss": {"loss": "200 %"}}),
+    "an unknown table of a sweep": ("sweep", {"radoi": {"rate": ["1 Mbps"]}}),
+    "a sweep of schemes": ("sweep", {"schemes": [["basic"]]}),
     "an unknown scheme's table": ("scheme", {"snop": {}}),
     "a list for a table": ("wired", []),
     "a burst of less than a packet": ("radio.channel", {"gilbert": {"loss": 0.1, "burst": 0.5}}),
@@ -215,6 +219,75 @@ def test_wrong_files_are_refused_by_the_schema_and_by_the_program(name: str) -> 
     assert complaints(document)
     with pytest.raises(ScenarioError):
         read(document)
+
+
+@pytest.mark.parametrize(
+    "share", ["0", "1", "0.5", ".5", "1.0", "0 %", "100 %", "100.0%", "99.9 %", "05 %", " 5 % "]
+)
+def test_the_schema_accepts_shares(share: str) -> None:
+    document = around("radio.channel") | {
+        "radio": {"rate": "1 Mbps", "channel": {"frame-loss": {"loss": share}}}
+    }
+    read(document)
+    assert not complaints(document)
+
+
+def test_the_schema_accepts_spaces_around_a_scheme() -> None:
+    document = around("") | {
+        "schemes": ["  snoop  ", " ebsn+arq"],
+        "radio": {"rate": "1 Mbps", "mtu": "128 B"},
+    }
+    assert not complaints(document)
+    read(document | {"schemes": ["  snoop  "]})
+
+
+WHOLE = (0, 1, 2, 9, 100, 10**6, 2**32, -1)
+
+RELATIVE = {
+    "wired.queue.red.min", "wired.queue.red.max", "wired.queue.adaptive-red.burst",
+    "radio.arq.status-window.window", "radio.arq.status-window.reports.every",
+}  # fmt: skip
+"""Keys whose bounds are values of other keys."""
+
+SHARES = {
+    "wired.queue.red.weight",
+    "wired.queue.adaptive-red.probability",
+    "radio.grants.loss",
+    "wifi.neighbour.share",
+}
+"""Probabilities with bounds of their own, which the schema does not state."""
+
+ALSO_OF_SCHEMES = {"radio.arq.rlp.memory", "radio.arq.rlp.window"}
+"""Keys of an ARQ that are also those of a scheme, whose table is checked only if the scheme runs."""
+
+
+def test_the_schema_has_the_bounds_of_numbers() -> None:
+    """Of a number of which the program takes some, those that it refuses are refused by the schema."""
+    missed = set()
+    for section in sections():
+        for key in section.keys:
+            if key.kind not in ("number", "whole number", "probability"):
+                continue
+            path = concrete(f"{section.path}.{key.name}".lstrip("."))
+            taken, left = [], []
+            for number in WHOLE if key.kind == "whole number" else (*WHOLE, -0.5, 0.5):
+                document = copy.deepcopy(around(path))
+                table = document
+                *parents, last = path.split(".")
+                for parent in parents:
+                    if not isinstance(table.get(parent), dict):
+                        table[parent] = {}
+                    table = table[parent]
+                table[last] = number
+                try:
+                    read(document)
+                    taken.append(number)
+                except ScenarioError:
+                    if not complaints(document):
+                        left.append(number)
+            if taken and left:
+                missed.add(path)
+    assert missed == RELATIVE | SHARES | ALSO_OF_SCHEMES
 
 
 VALUES: tuple[Any, ...] = (
@@ -317,6 +390,11 @@ def test_an_editor_is_told_what_a_key_means() -> None:
     (form,) = (form for form in rate["anyOf"] if form.get("title") == "rate")
     assert re.search(form["pattern"], "19.2 kbps")
     assert not re.search(form["pattern"], "19.2 kb")
+
+
+def test_descriptions_have_no_links_to_items_of_rust() -> None:
+    for text in (json.dumps(schema()), gateway_schema()):
+        assert not re.search(r"\[`[\w:]+`\](?!\()", text)
 
 
 def test_every_conversation_states_a_rule() -> None:

@@ -40,6 +40,10 @@ pub fn any(forms: impl IntoIterator<Item = Schema>) -> Schema {
 /// The pattern of a decimal number, as quantities have.
 pub(crate) const NUMBER: &str = "(\\d+\\.?\\d*|\\.\\d+)";
 
+/// The pattern of a share: a number from 0 to 1, or a percentage from 0 to 100.
+pub(crate) const SHARE: &str =
+    "0*((1(\\.0*)?|0(\\.\\d*)?|\\.\\d+)|(100(\\.0*)?|\\d{1,2}(\\.\\d*)?|\\.\\d+)\\s*%)";
+
 /// The alternatives of a regular expression, of which every one stands for itself.
 pub(crate) fn alternatives<'a>(words: impl Iterator<Item = &'a str>) -> String {
     words.map(ToOwned::to_owned).collect::<Vec<_>>().join("|")

@@ -1,6 +1,5 @@
 //! Sizes, rates, power, probabilities and decibels, with their text formats.
 
-use alloc::format;
 use core::fmt;
 use core::iter::Sum;
 use core::ops::{Add, AddAssign, Mul, Sub};
@@ -412,7 +411,7 @@ serde_as_text!(
 
 inline_schema!(Probability, |_generator| schema::any([
     json_schema!({"type": "number", "minimum": 0, "maximum": 1}),
-    schema::text("probability", &format!("{}\\s*%?", schema::NUMBER), &["1%"]),
+    schema::text("probability", schema::SHARE, &["1%"]),
 ]));
 
 impl Serialize for Probability {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 /// exact; a number in scenario files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "f64", into = "f64")]
+#[schemars(extend("minimum" = 1, "maximum" = 1000))]
 pub struct Expansion {
     millionths: u64,
 }

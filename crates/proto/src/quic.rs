@@ -42,16 +42,19 @@ pub struct Settings {
     pub window: Bytes,
     /// The number of later packets whose acknowledgement declares a packet lost (RFC 9002 section 6.1.1), 3 to 1,000. With more,
     /// packets may arrive late without harm, and losses are detected later.
+    #[schemars(range(min = *Settings::PACKET_THRESHOLDS.start(), max = *Settings::PACKET_THRESHOLDS.end()))]
     pub packet_threshold: u32,
     /// Packets per acknowledgement, 1 to 1,000. With another number than 2, or another `ack_delay`, the sender asks the receiver for
     /// it (draft-ietf-quic-ack-frequency), and for an acknowledgement at once only of packets that are `packet_threshold` - 1 out of
     /// order. More than 2 spare the uplink, or the air that both directions share.
+    #[schemars(range(min = 1, max = Settings::MOST_PER_ACK))]
     pub ack_every: u32,
     /// Longest delay of an acknowledgement; quinn asks for no more than a round trip or 25 ms,
     /// whichever is longer.
     pub ack_delay: Duration,
     /// Largest number of datagrams that one call to the stack returns, as with segmentation offload. Pacing spaces batches.
     /// Ends that leave at the rate of a control (`quinn-linux-bbr`, `quinn-linux-bbr3`) send one at a time.
+    #[schemars(range(min = 1, max = Settings::MOST_BATCH))]
     pub batch: u32,
     /// Timers expire at multiples of this: 1 ms with quinn's usual runtime. By default they are exact.
     pub tick: Duration,

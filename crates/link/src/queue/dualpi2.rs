@@ -35,10 +35,13 @@ pub struct Params {
     /// Time between updates of the base probability. At least 100 us; by default 16 ms, as in Linux.
     pub update: Duration,
     /// Weight of the distance of the delay from the target, in Hz. By default 41/256, as in Linux.
+    #[schemars(range(min = 0, max = 1000))]
     pub alpha: f64,
     /// Weight of the change of the delay, in Hz. By default 819/256, as in Linux.
+    #[schemars(range(min = 0, max = 1000))]
     pub beta: f64,
     /// Factor from the base probability to that of the L queue. By default 2 (RFC 9332 appendix A.1).
+    #[schemars(range(min = 1, max = 255))]
     pub coupling: f64,
     /// Delay above which every packet of the L queue is marked. By default 1 ms, as in Linux; RFC 9332 appendix A.1 has
     /// a ramp from 800 us to 1.2 ms in its place.

@@ -44,6 +44,7 @@ pub struct Params {
     pub quantum: Bytes,
     /// Number of queues. Flows share queues only if there are more flows than queues. By default 1024 (RFC
     /// 8290 section 5.2.5).
+    #[schemars(range(min = 1))]
     pub flows: u32,
     /// Acceptable standing delay. On a slow link it should exceed the transmission time of a packet.
     pub target: Duration,

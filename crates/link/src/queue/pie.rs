@@ -49,8 +49,10 @@ pub struct Params {
     pub update: Duration,
     /// Weight of the distance of the delay from the target, in sixteenths per second. By default 2, or 1/8 Hz (RFC
     /// 8033 section 4.2).
+    #[schemars(range(min = 0, max = 32))]
     pub alpha: f64,
     /// Weight of the change of the delay, in sixteenths per second. By default 20, or 5/4 Hz (RFC 8033 section 4.2).
+    #[schemars(range(min = 0, max = 32))]
     pub beta: f64,
     /// A backlog of less than two packets of this size is always acceptable.
     pub mtu: Bytes,

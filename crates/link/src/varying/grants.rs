@@ -43,6 +43,7 @@ pub struct Grants {
     /// Length of an interval. By default `"1 ms"`, a subframe of LTE; 5G has slots of `"0.5 ms"` at 30 kHz.
     pub interval: Duration,
     /// Users beside this one in each direction that always have data, up to 64.
+    #[schemars(range(max = 64))]
     pub neighbours: u8,
     /// Time over which proportional fairness averages what a user got. By default `"100 ms"`.
     pub average: Duration,

@@ -20,6 +20,7 @@ pub struct PowerSave {
     /// Time between beacons, the same for all stations. The default, `"102.4 ms"`, is 100 time units, as access points have.
     pub beacon: Duration,
     /// The station listens to each beacon of this number: the listen interval, or the DTIM period. By default 1.
+    #[schemars(range(min = 1))]
     pub listen: u8,
 }
 

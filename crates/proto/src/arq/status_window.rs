@@ -42,6 +42,7 @@ pub struct Params {
     /// Maximum number of retransmissions of a unit; then the whole packet is discarded.
     pub retransmissions: Retransmissions,
     /// Maximum number of unreported or missing units.
+    #[schemars(range(min = 1))]
     pub window: u32,
     /// When the receiving end sends a status message. By default after every eight arrivals.
     pub reports: Reports,

@@ -95,6 +95,7 @@ pub struct VsTcp {
 /// Control method of the segment size (section IV-B.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "u8", into = "u8")]
+#[schemars(extend("minimum" = 1, "maximum" = 2))]
 pub enum Method {
     /// Each loss halves the size.
     Halve,

@@ -64,7 +64,7 @@ pub enum Flavour {
     #[default]
     #[serde(rename = "newreno")]
     NewReno,
-    /// SACK-based recovery (RFC 6675; with [`Rules::Ns2`] the older pipe algorithm of ns-2).
+    /// SACK-based recovery (RFC 6675; with `rules = "ns2"` the older pipe algorithm of ns-2).
     Sack,
     /// For a single hop that delivers in order: if a later transmission is acknowledged first, the gap is
     /// lost. Retransmits everything from the first loss on.
@@ -74,7 +74,7 @@ pub enum Flavour {
     GoBackN,
     /// Like `GoBackN`, but retransmits only lost segments, using SACK (RFC 2018).
     SelectiveRepeat,
-    /// Per-segment records, loss detection by [`Detection`], and proportional rate reduction (RFC 6937);
+    /// Per-segment records, loss detection by `detection`, and proportional rate reduction (RFC 6937);
     /// optionally with tail loss probes, F-RTO and undo.
     Prr,
 }
@@ -266,14 +266,14 @@ pub enum IdleRestart {
 
 /// Defines the settings and their overrides from a single list.
 macro_rules! settings {
-    ($($(#[doc = $doc:literal])* $(#[serde($serde:meta)])? $name:ident: $type:ty,)*) => {
+    ($($(#[doc = $doc:literal])* $(#[serde($serde:meta)])? $(#[schemars($schemars:meta)])? $name:ident: $type:ty,)*) => {
         /// Settings of a TCP connection, for both ends.
         #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields, default)]
         pub struct Settings {
             /// The profile, which determines all settings not stated.
             pub profile: Profile,
-            $($(#[doc = $doc])* $(#[serde($serde)])? pub $name: $type,)*
+            $($(#[doc = $doc])* $(#[serde($serde)])? $(#[schemars($schemars)])? pub $name: $type,)*
         }
 
         /// Overrides of settings, except the profile. Empty by default.
@@ -283,6 +283,7 @@ macro_rules! settings {
             $(
                 $(#[doc = $doc])*
                 #[serde(skip_serializing_if = "Option::is_none")]
+                $(#[schemars($schemars)])?
                 pub $name: Option<$type>,
             )*
         }
@@ -299,6 +300,7 @@ macro_rules! settings {
             $(
                 $(#[doc = $doc])*
                 #[serde(skip_serializing_if = "Option::is_none")]
+                $(#[schemars($schemars)])?
                 pub $name: Option<$type>,
             )*
         }
@@ -414,6 +416,7 @@ settings! {
     close: bool,
 
     /// Duplicate ACK threshold (RFC 5681: 3).
+    #[schemars(range(min = 1))]
     dupthresh: u32,
     /// Limited transmit: send new data on the first duplicate acknowledgements (RFC 3042).
     limited_transmit: bool,
@@ -508,6 +511,7 @@ settings! {
     user_timeout: Option<Duration>,
 
     /// Maximum number of segments per acknowledgement: 2 delays acknowledgements.
+    #[schemars(range(min = 1))]
     ack_every: u32,
     /// Number of segments acknowledged immediately at the start and after a duplicate, before delayed
     /// acknowledgements apply, as in Linux.
@@ -517,6 +521,7 @@ settings! {
     /// Tick of the clock on which the delayed ACK timer expires, as in Linux; zero for an exact timer.
     ack_tick: Duration,
     /// Maximum number of SACK blocks per acknowledgement, 1 to 4; at most 3 with timestamps (RFC 2018 section 3).
+    #[schemars(range(min = 1, max = 4))]
     sack_blocks: u32,
     /// DSACK: report duplicate data in the first SACK block (RFC 2883).
     dsack: bool,

@@ -8,14 +8,11 @@ use toml::Value;
 use super::range::{self, Range};
 use crate::document::{Document, Draft, Origin, Source, Written};
 use crate::error::ScenarioError;
-use crate::schema::{Axis, Point, Scenario, Sweep, SweptPreset, text};
+use crate::schema::{Axis, FIXED, Point, Scenario, Sweep, SweptPreset, text};
 use crate::tree::{self, Kind, Node, Table};
 
 /// Maximum number of points; more are probably a mistake.
 const MAX_POINTS: usize = 100_000;
-
-/// Keys that cannot be varied.
-const FIXED: [&str; 3] = ["title", "schemes", "sweep"];
 
 /// The points of a sweep: documents derived from a common one.
 struct Grid<'a> {

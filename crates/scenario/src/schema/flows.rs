@@ -225,6 +225,7 @@ pub struct Application {
     /// Number of requests or pages, after which the connections are closed. A run waits for them as for a
     /// finite transfer. A run waits for the whole length of a video.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub requests: Option<u64>,
 }
 

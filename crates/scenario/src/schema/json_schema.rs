@@ -9,6 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
 use super::scenario::{Scenario, default_tcp, names_of_senders};
+use super::sweep::FIXED;
 use crate::presets::{Preset, PresetTable};
 
 impl Scenario {
@@ -17,6 +18,10 @@ impl Scenario {
         let mut schema = root_schema::<Scenario>("Lasthop scenario");
         let definitions = schema.get_mut("definitions").and_then(Value::as_object_mut);
         complete(definitions.expect("a scenario has tables"));
+        let properties = schema.get_mut("properties").and_then(Value::as_object_mut).expect("a table");
+        let swept = properties.keys().map(String::as_str).filter(|key| !FIXED.contains(key));
+        let pattern = format!("^\\s*({})\\s*(\\.|$)", swept.collect::<Vec<_>>().join("|"));
+        properties["sweep"]["propertyNames"] = json!({"pattern": pattern});
         serde_json::to_string_pretty(&schema).expect("a schema is a plain document")
     }
 }
@@ -30,7 +35,7 @@ pub fn json_schema_of<T: JsonSchema>(title: &str) -> String {
 }
 
 fn root_schema<T: JsonSchema>(title: &str) -> Schema {
-    let settings = SchemaSettings::draft07().with_transform(RecursiveTransform(without_null));
+    let settings = SchemaSettings::draft07().with_transform(RecursiveTransform(as_in_toml));
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
     schema.insert("title".into(), title.into());
     schema
@@ -91,9 +96,12 @@ fn named(word: &str, meaning: &str) -> Value {
 pub(super) fn schemes(_: &mut SchemaGenerator) -> Schema {
     let schemes = Schemes::default();
     let names = schemes.all().map(|scheme| named(scheme.name(), scheme.summary()));
-    let combination = schema::text("combination", ".*[+@].*", &["ebsn + arq", "snoop@gateway"]);
+    // Also of one scheme, with spaces around its name.
+    let single = schemes.all().map(|scheme| scheme.name()).collect::<Vec<_>>().join("|");
+    let pattern = format!("(.*[+@].*|{single})");
+    let combination = schema::text("combination", &pattern, &["ebsn + arq", "snoop@gateway"]);
     let forms: Vec<_> = names.chain([combination.to_value()]).collect();
-    json_schema!({"type": "array", "items": {"anyOf": forms}})
+    json_schema!({"type": "array", "items": {"anyOf": forms}, "minItems": 1})
 }
 
 /// Names of senders, which a scenario may extend.
@@ -101,10 +109,15 @@ pub(super) fn sender(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "string", "examples": names_of_senders()})
 }
 
-/// TOML has no null, and integers of any format.
-fn without_null(schema: &mut Schema) {
+/// TOML has no null, and integers of no format but their bounds. Descriptions are doc comments without links to Rust's items.
+fn as_in_toml(schema: &mut Schema) {
     let Some(schema) = schema.as_object_mut() else { return };
-    schema.remove("format");
+    if schema.remove("format") == Some(json!("uint32")) {
+        schema.entry("maximum").or_insert(json!(u32::MAX));
+    }
+    if let Some(Value::String(description)) = schema.get_mut("description") {
+        *description = without_links(description);
+    }
     if schema.get("default") == Some(&Value::Null) {
         schema.remove("default");
     }
@@ -131,4 +144,16 @@ fn without_null(schema: &mut Schema) {
             }
         }
     }
+}
+
+/// A doc comment in which links to items, such as [`Value`], are the names alone. Links with an address stay.
+fn without_links(text: &str) -> String {
+    let mut parts = text.split("[`");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |before, part| match part.split_once("`]") {
+        Some((item, behind)) if !item.contains('`') && !behind.starts_with('(') => {
+            before + "`" + item + "`" + behind
+        }
+        _ => before + "[`" + part,
+    })
 }

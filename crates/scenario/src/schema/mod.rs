@@ -39,5 +39,5 @@ pub use topology::{BaseStations, Dumbbell, GraphTopology, MobileHosts, Path, Sta
 pub use wifi::{StationOverride, Wifi};
 
 pub(crate) use scenario::settings_table;
-pub(crate) use sweep::{Axis, SweptPreset, text};
+pub(crate) use sweep::{Axis, FIXED, SweptPreset, text};
 pub(crate) use topology::{Edge, Pair, split};

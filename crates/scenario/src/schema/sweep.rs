@@ -10,6 +10,9 @@ use toml::{Table, Value};
 
 use super::scenario::Scenario;
 
+/// Keys that cannot be varied.
+pub(crate) const FIXED: [&str; 3] = ["title", "schemes", "sweep"];
+
 /// The parameters to vary, with their values: the table `[sweep]`.
 ///
 /// ```toml

@@ -35,6 +35,7 @@ pub enum Topology {
 #[serde(deny_unknown_fields)]
 pub struct Path {
     /// Number of routers, 1 to 1000.
+    #[schemars(range(min = 1, max = 1000))]
     pub routers: u16,
     /// Which hosts are mobile: the `"first"`, the `"last"`, `"both"` or `"none"`. The node next to a mobile
     /// host is its base station.
@@ -48,6 +49,7 @@ pub struct Path {
 #[serde(deny_unknown_fields)]
 pub struct Dumbbell {
     /// Number of pairs, 1 to 100000.
+    #[schemars(range(min = 1, max = 100_000))]
     pub pairs: u32,
     /// Which hosts are mobile: `"first"`, the sources; `"last"`, the destinations; `"both"` or `"none"`.
     #[serde(default)]
@@ -60,6 +62,7 @@ pub struct Dumbbell {
 #[serde(deny_unknown_fields)]
 pub struct Stations {
     /// Number of stations, 1 to 1000.
+    #[schemars(range(min = 1, max = 1000))]
     pub stations: u16,
 }
 
@@ -70,6 +73,7 @@ pub struct Stations {
 #[serde(deny_unknown_fields)]
 pub struct MobileHosts {
     /// Number of mobile hosts, 1 to 1000.
+    #[schemars(range(min = 1, max = 1000))]
     pub mobiles: u16,
 }
 
@@ -80,6 +84,7 @@ pub struct MobileHosts {
 #[serde(deny_unknown_fields)]
 pub struct BaseStations {
     /// Number of base stations, 1 to 1000.
+    #[schemars(range(min = 1, max = 1000))]
     #[serde(default = "two")]
     pub stations: u16,
 }

@@ -44,6 +44,7 @@ pub struct Wifi {
     /// The guard interval: `"800 ns"`; `"400 ns"` with 802.11n and 802.11ac; `"1600 ns"` and `"3200 ns"` with 802.11ax.
     pub guard_interval: GuardInterval,
     /// The greatest number of spatial streams, 1 to 4.
+    #[schemars(range(min = 1, max = 4))]
     pub streams: u8,
     /// The rate control of both ends: `"ideal"`, or a table such as `rate.fixed = { mcs = 7, streams = 1 }`.
     pub rate: RateSelection,
@@ -71,6 +72,7 @@ pub struct Wifi {
     pub longest_ppdu: Duration,
     /// The window of the Block Ack in MPDUs. By default 64, and 256 with 802.11ax.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 256))]
     pub window: Option<u16>,
     /// Attempts of an MPDU until it is given up; or `"unlimited"`. By default 30, as Linux's ath9k has.
     pub retry_limit: RetryLimit,

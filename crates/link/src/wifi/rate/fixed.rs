@@ -17,6 +17,7 @@ pub(super) const SUMMARY: &str =
 pub struct FixedRate {
     /// The modulation and coding scheme: 0 to 7 with 802.11n, whatever the number of streams; to 9 with 802.11ac; to 11
     /// with 802.11ax.
+    #[schemars(range(max = 11))]
     pub mcs: u8,
     /// Spatial streams, 1 to 4.
     #[serde(default = "FixedRate::one_stream")]
