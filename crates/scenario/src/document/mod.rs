@@ -347,9 +347,9 @@ impl Document {
         keys_in(&self.root, table).map(|(key, _)| key)
     }
 
-    /// The top-level table `table` without changes; `None` if there is none, or an invalid one.
-    pub(crate) fn read_unchanged<T: DeserializeOwned>(&self, table: &str) -> Option<T> {
-        T::deserialize(&self.unchanged.get(table)?.1).ok()
+    /// The value of the top-level `key` without changes; `None` if there is none, or an invalid one.
+    pub(crate) fn read_unchanged<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
+        T::deserialize(&self.unchanged.get(key)?.1).ok()
     }
 
     /// The keys of the top-level table `table` that changes or the sweep set.

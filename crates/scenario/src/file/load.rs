@@ -86,11 +86,11 @@ fn within<'a>(paths: impl Iterator<Item = &'a str>, tables: &[&str]) -> Vec<Stri
 impl Stated {
     /// What `document` states. If it states all keys of `[tcp]`, as the canonical form does, only those that differ from the
     /// profile count. A key that an override resets to its profile's value does not count.
-    fn of(document: &Document, tcp: &tcp::Settings) -> Stated {
+    fn of(document: &Document, scenario: &Scenario) -> Stated {
         let all: BTreeSet<String> = document.keys_of("tcp").map(str::to_owned).collect();
         let mut set: BTreeSet<String> = document.keys_set_in("tcp").map(str::to_owned).collect();
-        let every = settings_table(tcp);
-        let own: BTreeSet<String> = tcp.own_keys().map(str::to_owned).collect();
+        let every = settings_table(&scenario.tcp);
+        let own: BTreeSet<String> = scenario.tcp.own_keys().map(str::to_owned).collect();
         let is_canonical = every.keys().all(|key| all.contains(key));
         let mut all = match is_canonical {
             true => own.union(&set).cloned().collect(),
@@ -111,9 +111,13 @@ impl Stated {
         let count = !is_canonical && changed(&["topology"]).is_empty();
         let of_file =
             ["cell", "wifi", "shared"].into_iter().filter(|table| count && document.is_unchanged(table));
+        // As may be the file's sender, for other connections.
+        let is_kept = is_canonical || !changed(&["topology", "connection", "application"]).is_empty();
+        let is_of_file = document.read_unchanged("sender") == scenario.sender;
+        let sender = scenario.sender.is_some() && !(is_kept && is_of_file);
         let assigned = within(document.assigned(), &LINK_TABLES);
         let tables = of_file.map(str::to_owned).chain(assigned).collect();
-        Stated { all, set, overrides: changed(&["tcp", "host"]), tables }
+        Stated { all, set, overrides: changed(&["tcp", "host"]), sender, tables }
     }
 
     /// Adds what `sweep` varies.
@@ -124,6 +128,7 @@ impl Stated {
             self.all.insert(key.to_owned());
         }
         let swept = |tables: &[&str]| within(paths(), tables);
+        self.sender |= !swept(&["sender"]).is_empty();
         if !swept(&["topology"]).is_empty() {
             self.tables.clear();
         }
@@ -226,7 +231,7 @@ impl Scenario {
     /// The scenario in the document `whole`, with the points of its sweep.
     fn expand(whole: &Document) -> Result<Scenario, ScenarioError> {
         let mut scenario = Scenario::read(whole)?;
-        let mut stated = Stated::of(whole, &scenario.tcp);
+        let mut stated = Stated::of(whole, &scenario);
         let Some((table, document)) = whole.without("sweep") else {
             if let Some(fault) = scenario.unused(&stated).first() {
                 return Err(whole.fault(fault));

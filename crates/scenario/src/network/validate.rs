@@ -27,6 +27,8 @@ pub(crate) struct Stated {
     pub(crate) set: BTreeSet<String>,
     /// The paths of the TCP settings that overrides and the sweep state for all connections or a host.
     pub(crate) overrides: Vec<String>,
+    /// Whether it states the sender.
+    pub(crate) sender: bool,
     /// The paths of tables of links, and of the keys in them that the sweep varies.
     pub(crate) tables: Vec<String>,
 }
@@ -133,6 +135,10 @@ impl Scenario {
             let unused = |path: &String| Fault::new(path, tcp::no_effect("no connection uses TCP"));
             faults.extend(stated.overrides.iter().map(unused));
         }
+        if stated.sender && !self.uses_sender() {
+            let reason = "every connection states its own sender";
+            faults.push(Fault::new("sender", tcp::no_effect(reason)));
+        }
         for path in &stated.tables {
             let table = path.split('.').next().unwrap_or_default();
             if !self.has_links_of(table) {
@@ -152,6 +158,16 @@ impl Scenario {
     fn uses_tcp(&self) -> bool {
         self.stack_senders().next().is_none()
             || self.resolve().map_or(true, |network| network.settings().next().is_some())
+    }
+
+    /// Whether a connection takes the scenario's sender. That of a scenario without connections, or with errors of its own,
+    /// counts as used.
+    fn uses_sender(&self) -> bool {
+        let has_own = |flow: &Flow| self.connection.get(&flow.name).is_some_and(|own| own.sender.is_some());
+        self.connection.is_empty()
+            || self.resolve().map_or(true, |network| {
+                network.flows.iter().any(|flow| flow.is_connection() && !has_own(flow))
+            })
     }
 
     /// Whether the topology has links that the `table` of links describes.

@@ -1001,6 +1001,38 @@ fn tables_of_links_that_the_topology_does_not_have_are_refused() {
     }
 }
 
+/// Where changes give each connection a sender, that of the file stays. One point of a sweep that uses it is enough.
+#[test]
+fn a_sender_that_no_connection_takes_is_refused() {
+    let own = "connection={ a = { sender = \"linux\" } }";
+    let both = "connection={ a = { sender = \"linux\" }, b = {} }";
+    let file = with("title =", "sender = \"linux\"\ntitle =").replace("profile = \"ebsn\"", "");
+    let read = |text: &str, overrides: &[&str]| {
+        Scenario::parse(text, "test.toml", &[&["schemes=[\"basic\"]"], overrides].concat())
+    };
+    for (text, overrides, place) in [
+        (SCENARIO, &[own, "sender=linux-bbr"][..], "sender"),
+        (SCENARIO, &["sender=linux-bbr", own], "sender"),
+        (SCENARIO, &[own, "sweep.sender=[\"linux\", \"linux-bbr\"]"], "sweep.sender"),
+        (&file, &[own, "sender=linux-bbr"], "sender"),
+        (&format!("{file}\n[connection.a]\nsender = \"linux\"\n"), &[], "sender"),
+    ] {
+        let error = read(text, overrides).expect_err("no connection takes it").to_string();
+        let problem = "found it, but it has no effect: every connection states its own sender";
+        assert!(error.starts_with(&format!("{place}: {problem}")), "{error}");
+    }
+    for (text, overrides) in [
+        (SCENARIO, &[own][..]),
+        (SCENARIO, &[both, "sender=linux-bbr"]),
+        (SCENARIO, &["sender=linux-bbr", "sweep.connection=[{ a = { sender = \"linux\" } }, { a = {} }]"]),
+        (&file, &[own]),
+        (&file, &[own, "sender=linux"]),
+    ] {
+        let scenario = read(text, overrides).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(read(&scenario.to_toml(), &[]).unwrap_or_else(|error| panic!("{error}")), scenario);
+    }
+}
+
 /// A file is held to the same rule as the command line, but its canonical form states every setting.
 #[test]
 fn a_stated_value_of_the_profile_needs_an_effect_as_well() {
