@@ -13,6 +13,7 @@ from conftest import ROOT, Command
 from test_advice_uses import ARQ, BBR, FQ, SPLIT, judged
 
 from lasthop.advice import SENDERS, STACK_SENDERS, Advice, BothAdvice, advise
+from lasthop.advice.uses import SHORT_TRANSFER
 from lasthop.fitting import stated_link
 from lasthop.race import Arm
 
@@ -42,6 +43,15 @@ def test_what_helps_both_transports_is_worthwhile_for_each() -> None:
     assert both.verdict() == "Use BBR: TCP 3 times as fast (3 to 3); QUIC 4 times as fast (4 to 4)"
     both = BothAdvice(tcp, advice("quinn-cubic", {BBR: 0.7, SPLIT: 1.0, ARQ: 1.0, FQ: 1.0}))
     assert (both.advised, both.verdict()) == ([], "Nothing that was tried helps both.")
+
+
+def test_downloads_over_quic_have_short_transfers_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They run without tcp.close, which QUIC does not have."""
+    monkeypatch.setattr("lasthop.advice.remedies.arms", lambda sender: [Arm(sender, "basic")])
+    link = stated_link(1e6, 0.06, loss=0.01)
+    advice = advise(link, sender="quinn-cubic", runs=(8, 8), effects=False)
+    assert advice.first.further[-1] == SHORT_TRANSFER
+    assert 0.8 < advice.now.further[-1] < 10
 
 
 @pytest.mark.parametrize(

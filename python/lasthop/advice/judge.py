@@ -166,7 +166,7 @@ class Judge:
                 precision=None,
             )
             tables = {measure: _ranked(compared, measure) for measure in use.measures}
-        except RaceError:
+        except NoValuesError:
             return {}
         return {
             arm: Effect(use, tuple(_change(compared, *each, arm) for each in tables.items()))
@@ -209,19 +209,21 @@ class Judge:
 
         A mean would be that of a few runs in which a burst swallowed one SYN after the other.
         """
-        # Splits need to see the end of a transfer.
-        close = {"tcp.close": True, "transfer.size": SHORT, "limit": 300}
+        changes: dict[str, Any] = {"transfer.size": SHORT, "limit": 300}
+        if remedies.sender_named(self.sender).protocol == "TCP":
+            # Splits need to see the end of a transfer.
+            changes["tcp.close"] = True
         try:
             short = self._compare(
                 USES["bulk"],
                 "short transfers",
                 arms,
                 metric=SHORT_TRANSFER.metric,
-                changes=close,
+                changes=changes,
                 runs=(VARIANTS, most),
                 precision=0.02,
             )
-        except RaceError:
+        except NoValuesError:
             # No transfer ends.
             return {}
         return {arm: _most(short.values(arm)) for arm in short.arms}
