@@ -10,12 +10,15 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, Command
-from test_advice_uses import ARQ, BBR, FQ, SPLIT, judged
+from test_advice_uses import ARQ, BBR, BBR_FQ, FQ, SPLIT, judged
 
-from lasthop.advice import SENDERS, STACK_SENDERS, Advice, BothAdvice, advise
+from lasthop.advice import SENDERS, STACK_SENDERS, USES, Advice, BothAdvice, advise
+from lasthop.advice.judgement import Change, Effect
 from lasthop.advice.uses import SHORT_TRANSFER
+from lasthop.cli.commands.advise import _show_both
 from lasthop.fitting import stated_link
 from lasthop.race import Arm
+from lasthop.show.advice_page import both_document
 
 
 def test_what_helps_both_transports_is_worthwhile_for_each() -> None:
@@ -43,6 +46,47 @@ def test_what_helps_both_transports_is_worthwhile_for_each() -> None:
     assert both.verdict() == "Use BBR: TCP 3 times as fast (3 to 3); QUIC 4 times as fast (4 to 4)"
     both = BothAdvice(tcp, advice("quinn-cubic", {BBR: 0.7, SPLIT: 1.0, ARQ: 1.0, FQ: 1.0}))
     assert (both.advised, both.verdict()) == ([], "Nothing that was tried helps both.")
+
+
+def test_harm_over_either_transport_is_told_beside_the_harmless_remedy(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """BBR harms calls over QUIC alone; with a queue for each flow it does not."""
+    measure = USES["call"].measures[0]
+
+    def effect(*, harms: bool) -> tuple[Effect, ...]:
+        change = Change(measure, 4.2, 1.0 if harms else 4.2, 0.0, 0.0, 0.0, harms, helps=False)
+        return (Effect(USES["call"], (change,)),)
+
+    def advice(sender: str, bbr: str, *, harms: bool) -> Advice:
+        arms = [Arm(bbr, "basic"), Arm(bbr, "basic", BBR_FQ.settings)]
+        found = judged("bulk", {BBR: 3.0, BBR_FQ: 3.0, ARQ: 3.0})
+        arm_of = {BBR: arms[0], BBR_FQ: arms[1]}
+        renamed = [
+            replace(each, arm=arm_of.get(each.arm, replace(each.arm, sender=sender)))
+            for each in found.remedies
+        ]
+        found = replace(found, remedies=tuple(renamed), now=renamed[0])
+        effects = dict(zip(arms, (effect(harms=harms), effect(harms=False)), strict=True))
+        link = stated_link(8e6, 0.06, loss=0.01)
+        return Advice(link, sender, (found,), (), None, effects, link.measure, 0)
+
+    tcp = advice("linux", "linux-bbr", harms=False)
+    both = BothAdvice(tcp, advice("quinn-cubic", "quinn-bbr", harms=True))
+    _show_both(both)
+    printed = capsys.readouterr().out
+    assert "do this: BBR, " in printed
+    assert 'harms calls over QUIC: call "good" (MOS 4.2) now, then "bad" (MOS 1.0)' in printed
+    assert "over TCP: call" not in printed
+    assert "without harm to other uses: BBR + FQ-CoDel, " in printed
+    assert "Assumed: the uplink has the rate of the downlink." in printed
+    assert both_document(both)["harmless"] == "BBR + FQ-CoDel"
+    # What was not simulated is not said to be harmless.
+    unknown = BothAdvice(replace(tcp, effects={BBR: tcp.effects[BBR]}), both.quic)
+    assert unknown.harmless is None
+    assert unknown.unknown_effects(unknown.pairs[1]) == ["TCP"]
+    harmless = BothAdvice(tcp, advice("quinn-cubic", "quinn-bbr", harms=False))
+    assert (harmless.harmless, harmless.harmed(harmless.advised[0])) == (None, [])
 
 
 def test_downloads_over_quic_have_short_transfers_too(monkeypatch: pytest.MonkeyPatch) -> None:

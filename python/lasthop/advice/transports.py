@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from lasthop.advice import remedies
 from lasthop.advice.advice import Advice
-from lasthop.advice.judgement import Judgement, Remedy
+from lasthop.advice.judgement import Effect, Judgement, Remedy
 from lasthop.advice.selection import ladder_for_all
 from lasthop.race import Arm
 
@@ -100,6 +100,58 @@ class BothAdvice:
         """The sender of TCP for each of QUIC; the servers of now are counterparts."""
         return _reversed() | {self.quic.sender: self.tcp.sender}
 
+    @property
+    def harmless(self) -> Pair | None:
+        """For one use, if the first advised remedy harms others: the easiest that harms none over either.
+
+        It gains about as much for both, and is not advised anyway.
+        """
+        advised = self.advised
+        if not advised or len(self.tcp.judgements) > 1 or not self.harmed(advised[0]):
+            return None
+        harmless = [
+            each
+            for each in self.pairs
+            if each.helps_both
+            and each.remedy.deployment.available
+            and self._gains_as_much(each, advised[0])
+            and not self.unknown_effects(each)
+            and not self.harmed(each)
+        ]
+        easiest = min(harmless, key=lambda each: each.remedy.deployment.effort, default=None)
+        return None if easiest in advised else easiest
+
+    def harmed(self, pair: Pair) -> list[tuple[str, Effect]]:
+        """Return the other uses that a remedy harms, each with the protocol over which it does."""
+        return [
+            (name, effect)
+            for name, advice in self._sides
+            for arm in advice.effects
+            if _arm_of_tcp(arm, self._own) == pair.remedy.arm
+            for effect in advice.harmed(arm)
+        ]
+
+    def unknown_effects(self, pair: Pair) -> list[str]:
+        """Return the protocols over which the effects of a remedy on other uses were not simulated."""
+        arm = pair.remedy.arm
+        return [
+            name
+            for name, advice in self._sides
+            if arm not in {_arm_of_tcp(each, self._own) for each in advice.effects}
+        ]
+
+    def _gains_as_much(self, pair: Pair, first: Pair) -> bool:
+        """Whether a remedy that was tried for both gains about as much for each as `first`."""
+        both = ((self.tcp, first.tcp, pair.tcp), (self.quic, first.quic, pair.quic))
+        return all(
+            one is not None and other is not None and not advice.first.measure.exceeds(one.gain, other.gain)
+            for advice, one, other in both
+        )
+
+    @property
+    def _sides(self) -> tuple[tuple[str, Advice], ...]:
+        return ("TCP", self.tcp), ("QUIC", self.quic)
+
     def verdict(self) -> str:
         """Return the advice in a sentence."""
         first = next(iter(self.advised), None)
@@ -115,12 +167,11 @@ class BothAdvice:
 
 def _of_tcp(judgement: Judgement, own: dict[str, str]) -> Judgement:
     """Return a judgement of QUIC with the arms that its remedies have for TCP."""
-
-    def named(remedy: Remedy) -> Remedy:
-        arm = remedy.arm
-        sender = own.get(arm.sender or "", arm.sender)
-        return replace(remedy, arm=Arm(sender, arm.scheme, arm.settings))
-
-    found = tuple(map(named, judgement.remedies))
+    found = tuple(replace(each, arm=_arm_of_tcp(each.arm, own)) for each in judgement.remedies)
     now = found[judgement.remedies.index(judgement.now)]
     return replace(judgement, now=now, remedies=found)
+
+
+def _arm_of_tcp(arm: Arm, own: dict[str, str]) -> Arm:
+    """Return the arm that an arm of either protocol has for TCP."""
+    return replace(arm, sender=own.get(arm.sender or "", arm.sender))

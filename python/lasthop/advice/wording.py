@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
 from lasthop.advice.advice import Advice
 from lasthop.advice.judgement import Effect, Judgement, Remedy
 from lasthop.advice.remedies import Part
 from lasthop.advice.uses import USES
 from lasthop.fitting import Assumption
+
+_Proposed = TypeVar("_Proposed")
 
 
 def further(judgement: Judgement, remedy: Remedy) -> list[str]:
@@ -36,12 +39,12 @@ def caution(advice: Advice, remedy: Remedy) -> str:
     )
 
 
-def proposals(advice: Advice) -> Iterator[tuple[str, Remedy]]:
-    """Yield the advised remedies, each with the words that introduce it."""
-    for index, each in enumerate(advice.advised):
+def proposals(advised: Sequence[_Proposed], harmless: _Proposed | None) -> Iterator[tuple[str, _Proposed]]:
+    """Yield the advised remedies and the harmless one, each with the words that introduce it."""
+    for index, each in enumerate(advised):
         yield "do this" if index == 0 else "for more effort", each
-        if index == 0 and advice.harmless is not None:
-            yield "without harm to other uses", advice.harmless
+        if index == 0 and harmless is not None:
+            yield "without harm to other uses", harmless
 
 
 def parts(advice: Advice) -> list[Part]:

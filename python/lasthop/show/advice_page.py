@@ -63,6 +63,7 @@ def both_document(both: BothAdvice) -> dict[str, Any]:
         "lasthop": __version__,
         "verdict": both.verdict(),
         "advised": [pair.remedy.title for pair in both.advised],
+        "harmless": both.harmless.remedy.title if both.harmless else None,
         "tcp": document(both.tcp),
         "quic": document(both.quic),
     }
@@ -190,7 +191,7 @@ def html(advice: Advice, command: str) -> str:
         further=further,
         changed=changed,
         caution=caution,
-        proposals=list(proposals(advice)),
+        proposals=list(proposals(advice.advised, advice.harmless)),
         by_availability=by_availability,
         other_uses=other_uses(advice),
         effects=list(effects(advice)),

@@ -329,7 +329,7 @@ def show(advice: Advice) -> None:
     for judgement in advice.judgements:
         _print_judgement(advice, judgement)
     _print_parts(advice)
-    for what, each in proposals(advice):
+    for what, each in proposals(advice.advised, advice.harmless):
         _print_advised(advice, each, what)
     _print_effects(advice)
     for note in assumptions(advice):
@@ -340,6 +340,8 @@ def _show_both(both: BothAdvice) -> None:
     """Print what helps TCP, QUIC and both; the pages have the rest."""
     from lasthop.cli.table import Table
 
+    for doubt in both.tcp.link.doubts:
+        emit(f"In doubt: {doubt}\n")
     emit(f"{both.verdict()}\n")
     for name, each in (("TCP", both.tcp), ("QUIC", both.quic)):
         emit(f"{name}, {each.now.title}: now {each.first.measure.write(each.now.value)}. {each.verdict()}")
@@ -355,10 +357,15 @@ def _show_both(both: BothAdvice) -> None:
             places if known.deployment.available else f"{places}: not to be had today",
         )
     table.print()
-    for index, pair in enumerate(advised):
-        what = "for more effort" if index else "do this"
+    for what, pair in proposals(advised, both.harmless):
         emit(f"\n{what}: {pair.remedy.title}, {'; '.join(both.gains(pair))}")
         _print_steps(pair.remedy)
+        for protocol, effect in both.harmed(pair):
+            emit(f"  harms {effect.use.title} over {protocol}: {changed(effect)}")
+        if unknown := both.unknown_effects(pair):
+            emit(f"  effects on other uses over {' and '.join(unknown)}: not simulated")
+    for note in dict.fromkeys((*assumptions(both.tcp), *assumptions(both.quic))):
+        emit(f"\n{note}")
 
 
 def _gain(pair: Pair, remedy: Remedy | None, advice: Advice) -> str:
