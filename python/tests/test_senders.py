@@ -220,3 +220,72 @@ def test_settings_of_tcp_are_for_those_of_several_senders_that_have_them(command
     alone = command("run", LAST_MILE, "--sender", "quinn-cubic", "--set", "tcp.window=64 KB", *SHORT)
     assert alone.returncode == 2
     assert "tcp.window: found it, but it has no effect: no connection uses TCP" in alone.stderr
+
+
+def test_other_connections_keep_settings_that_a_sender_of_quic_has_not(
+    command: Command, tmp_path: Path
+) -> None:
+    mixed = tmp_path / "mixed.toml"
+    mixed.write_text(
+        'limit = "5 s"\n[transfer]\nsize = "1 MB"\n[connection.mine]\n[connection.other]\nsender = "linux"\n'
+        '[wired]\nrate = "100 Mbps"\ndelay = "20 ms"\n[radio]\nrate = "8 Mbps"\ndelay = "1 ms"\n'
+    )
+    quic, both = ("--sender", "quinn-cubic"), ("--sender", "linux", "--sender", "quinn-cubic")
+
+    def rates(*options: str) -> list[float]:
+        report = json.loads(command("run", mixed, *options, "--json").stdout)
+        connections = report["results"][-1]["connections"]
+        return [each["throughput_bps"] for each in connections.values()]
+
+    free = rates(*quic)
+    for key in ("tcp.window", "host.mobile.tcp.window"):
+        limited = rates(*quic, "--set", f"{key}=8 KB")
+        assert limited[1] < free[1]
+        assert rates(*both, "--set", f"{key}=8 KB") == limited
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "tcp.window=64 KB",
+        '"tcp".window=64 KB',
+        "tcp={ window = '64 KB' }",
+        "host.mobile.tcp.window=64 KB",
+        "sweep.tcp.window=['64 KB', '128 KB']",
+    ],
+)
+def test_a_setting_means_the_same_to_run_study_and_compare(
+    command: Command, tmp_path: Path, setting: str
+) -> None:
+    options = (LAST_MILE, "--sender", "linux", "--sender", "quinn-cubic", "--scheme", "basic", *SHORT)
+    runs = json.loads(command("run", *options, "--set", setting, "--json").stdout)["results"]
+    assert [each["sender"] for each in runs] == ["linux", "quinn-cubic"]
+    out = ("--runs", "2", "--out", tmp_path, "--json")
+    results = json.loads(command("study", *options, "--set", setting, *out).stdout)["results"]
+    assert {each["parameters"]["sender"] for each in results} == {"linux", "quinn-cubic"}
+    if setting.startswith("sweep"):
+        return
+    race = json.loads(command("compare", *options, "--set", setting, "--runs", "2:2", "--json").stdout)
+    assert (len(race["results"]), race["refused"]) == (2, [])
+    # The first of the runs is that of `run`, whose sender of QUIC has the setting too.
+    means = {each["sender"]: each["mean"] for each in race["results"]}
+    assert means.keys() == {"linux", "quinn-cubic"}
+
+
+def test_a_setting_of_no_sender_is_refused_by_run_study_and_compare(command: Command, tmp_path: Path) -> None:
+    both = ("--sender", "quinn-cubic", "--sender", "quinn-newreno", "--set", "tcp.window=64 KB")
+    own = tmp_path / "own.toml"
+    own.write_text('sender = "quinn-cubic"\n' + (ROOT / LAST_MILE).read_text().replace("sender =", "# "))
+    for name in ("run", "study", "compare"):
+        refused = command(name, own, *both, *SHORT)
+        assert refused.returncode == 2
+        assert "tcp.window: found it, but it has no effect: no connection uses TCP" in refused.stderr
+    # The file's sender has no use for it, and one that is named has.
+    race = ("compare", own, "--sender", "linux", *both[2:], *SHORT, "--scheme", "basic", "--runs", "2:2")
+    found = json.loads(command(*race, "--json").stdout)
+    assert found["baseline"] == "quinn-cubic basic"
+    assert {each["sender"] for each in found["results"]} == {"linux", "quinn-cubic", "quinn-newreno"}
+    race = lasthop.compare(
+        own, ["linux"], ["basic"], overrides=["tcp.window=64 KB", "limit=1 s"], runs=(2, 2)
+    )
+    assert [arm.sender for arm in race.arms] == ["quinn-cubic", "linux"]

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import lasthop
 from lasthop import Scenario, ScenarioError
-from lasthop._lasthop import stack_senders
 from lasthop.cli.failure import RefusedError, warn
 from lasthop.cli.streams import detail
 from lasthop.core import formats, packaged
@@ -78,15 +77,11 @@ def load_each_sender(
 ) -> list[Scenario]:
     """Load the scenario once for each sender, or once as it is.
 
-    Beside senders of TCP, those of QUIC are loaded without its settings, which have no effect on them.
+    As in a study, each setting must have an effect on one of several senders. Senders of QUIC are
+    loaded even if settings of TCP have no effect on them.
     """
-    quic = {each.name for each in stack_senders()}
-    of_quic = [each for each in overrides if each.split("=")[0].split(".")[0].strip() not in ("tcp", "host")]
-    is_mixed = bool(quic.intersection(senders)) and not quic.issuperset(senders)
-    return [
-        load(path, of_quic if is_mixed and quic.intersection(chosen) else overrides, schemes, chosen)
-        for chosen in ([[name] for name in senders] if senders else [[]])
-    ]
+    scenario = load(path, overrides, schemes, senders)
+    return [scenario.with_({"sender": name}) for name in senders] if len(senders) > 1 else [scenario]
 
 
 def unused_by_schemes(scenarios: Iterable[Scenario]) -> list[str]:

@@ -52,7 +52,7 @@ def compare(
     [['linux arq', 'best'], ['linux basic', 'worse']]
     """
     if schemes is None:
-        scenario = loaded(scenario, settings.pop("overrides", ()))
+        scenario = loaded(scenario, settings.pop("overrides", ()), senders)
         schemes = scenario.schemes
     race = Race(scenario, grid(senders, schemes, axes), **settings)
     race.run(jobs, progress)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -145,7 +146,7 @@ class Race(Shown):
         self.error: float = error
         self.margin: float = margin
         self.precision: float | None = precision
-        self.scenario: Scenario = loaded(scenario, overrides)
+        self.scenario: Scenario = loaded(scenario, overrides, [arm.sender for arm in arms])
         if self.scenario.sweep:
             raise RaceError(
                 f"the scenario sweeps {', '.join(self.scenario.sweep)}; a comparison has one link: "
@@ -591,8 +592,27 @@ class Race(Shown):
         return pandas.DataFrame([each.columns(self.quantile) for each in self.ranking(metric)])
 
 
-def loaded(scenario: Scenario | str | Path, overrides: Sequence[str | Mapping[str, Any]]) -> Scenario:
-    """Return a scenario with changes; a file may be valid only with them, if they are texts."""
+def loaded(
+    scenario: Scenario | str | Path,
+    overrides: Sequence[str | Mapping[str, Any]],
+    senders: Sequence[str | None] = (),
+) -> Scenario:
+    """Return a scenario with changes, each of which has an effect on its own sender, or on one of `senders`.
+
+    A file may be valid only with its changes, if they are texts.
+    """
+    try:
+        return _changed(scenario, overrides)
+    except ScenarioError:
+        named = list(dict.fromkeys(sender for sender in senders if sender is not None))
+        with suppress(ScenarioError):
+            if named:
+                swept = _changed(scenario, [*overrides, f"sweep.sender={json.dumps(named)}"])
+                return swept.with_({"sweep.sender": None})
+        raise
+
+
+def _changed(scenario: Scenario | str | Path, overrides: Sequence[str | Mapping[str, Any]]) -> Scenario:
     if isinstance(scenario, Scenario):
         return scenario.with_(*overrides) if overrides else scenario
     texts = [each for each in overrides if isinstance(each, str)]

@@ -74,7 +74,7 @@ fn drafts(base: &Document, table: &Node) -> Result<Vec<Draft>, ScenarioError> {
 }
 
 /// Whether one path is a prefix of the other.
-fn related(one: &str, other: &str) -> bool {
+pub(super) fn related(one: &str, other: &str) -> bool {
     let leads =
         |a: &str, b: &str| b.strip_prefix(a).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
     leads(one, other) || leads(other, one)

@@ -24,6 +24,9 @@ use crate::tree::{self, Change};
 /// Largest scenario file, in bytes; larger ones, such as devices without an end, are refused at once.
 const MAX_SIZE: u64 = 16 << 20;
 
+/// The tables with settings of TCP that have no effect where no connection uses it.
+const TCP_TABLES: [&str; 2] = ["tcp", "host"];
+
 /// The name of the file at `path` in messages, and its text. `expected` is what a smaller file would be.
 ///
 /// # Errors
@@ -85,8 +88,9 @@ fn within<'a>(paths: impl Iterator<Item = &'a str>, tables: &[&str]) -> Vec<Stri
 
 impl Stated {
     /// What `document` states. If it states all keys of `[tcp]`, as the canonical form does, only those that differ from the
-    /// profile count. A key that an override resets to its profile's value does not count.
-    fn of(document: &Document, scenario: &Scenario) -> Stated {
+    /// profile count. A key that an override resets to its profile's value does not count. Where no connection uses TCP, only
+    /// changes from number `since` on count.
+    fn of(document: &Document, scenario: &Scenario, since: usize) -> Stated {
         let all: BTreeSet<String> = document.keys_of("tcp").map(str::to_owned).collect();
         let mut set: BTreeSet<String> = document.keys_set_in("tcp").map(str::to_owned).collect();
         let every = settings_table(&scenario.tcp);
@@ -117,11 +121,12 @@ impl Stated {
         let sender = scenario.sender.is_some() && !(is_kept && is_of_file);
         let assigned = within(document.assigned(), &LINK_TABLES);
         let tables = of_file.map(str::to_owned).chain(assigned).collect();
-        Stated { all, set, overrides: changed(&["tcp", "host"]), sender, tables }
+        let overrides = within(document.changed().skip(since), &TCP_TABLES);
+        Stated { all, set, overrides, sender, tables }
     }
 
-    /// Adds what `sweep` varies.
-    fn sweep(&mut self, sweep: &Sweep) {
+    /// Adds what `sweep` varies in `document`, as [`Stated::of`] does.
+    fn sweep(&mut self, sweep: &Sweep, document: &Document, since: usize) {
         let paths = || sweep.axes.iter().map(|axis| axis.path.as_str());
         for key in paths().filter_map(|path| path.strip_prefix("tcp.")) {
             self.set.insert(key.to_owned());
@@ -132,7 +137,11 @@ impl Stated {
         if !swept(&["topology"]).is_empty() {
             self.tables.clear();
         }
-        self.overrides.extend(swept(&["tcp", "host"]));
+        let is_new = |path: &String| {
+            let path = format!("sweep.{path}");
+            since == 0 || document.changed().skip(since).any(|change| grid::related(change, &path))
+        };
+        self.overrides.extend(swept(&TCP_TABLES).into_iter().filter(is_new));
         self.tables.extend(swept(&LINK_TABLES));
     }
 }
@@ -210,7 +219,8 @@ impl Scenario {
         Scenario::changed(document, Vec::new())
     }
 
-    /// The scenario with `changes`, applied in order: what its file would be read as with them.
+    /// The scenario with `changes`, applied in order: what its file would be read as with them. A sender of QUIC may leave
+    /// settings of TCP that the scenario has already without effect.
     ///
     /// # Errors
     /// If the changed scenario is invalid.
@@ -220,18 +230,19 @@ impl Scenario {
 
     /// Takes no type parameter: each crate that calls it would compile all that reads scenarios.
     fn changed(mut document: Document, changes: Vec<Change>) -> Result<Scenario, ScenarioError> {
+        let since = document.changed().count();
         for change in changes {
             document.change::<Scenario>(change)?;
         }
         let document = Arc::new(document);
-        let scenario = Scenario::expand(&document)?;
+        let scenario = Scenario::expand(&document, since)?;
         Ok(Scenario { source: Source::new(document), ..scenario })
     }
 
-    /// The scenario in the document `whole`, with the points of its sweep.
-    fn expand(whole: &Document) -> Result<Scenario, ScenarioError> {
+    /// The scenario in the document `whole`, with the points of its sweep. Changes from number `since` on are new.
+    fn expand(whole: &Document, since: usize) -> Result<Scenario, ScenarioError> {
         let mut scenario = Scenario::read(whole)?;
-        let mut stated = Stated::of(whole, &scenario);
+        let mut stated = Stated::of(whole, &scenario, since);
         let Some((table, document)) = whole.without("sweep") else {
             if let Some(fault) = scenario.unused(&stated).first() {
                 return Err(whole.fault(fault));
@@ -241,7 +252,7 @@ impl Scenario {
         let document = Arc::new(document);
         let mut sweep = grid::expand(&document, &table)?;
         scenario.keep_for_swept_senders(&mut sweep, &keys_for_senders(whole).collect::<Vec<_>>());
-        stated.sweep(&sweep);
+        stated.sweep(&sweep, whole, since);
         scenario.sweep = sweep;
         let points = &scenario.sweep.points;
         let unused: Vec<Vec<Fault>> = points.iter().map(|point| point.scenario.unused(&stated)).collect();

@@ -283,3 +283,26 @@ fn changes_apply_in_order_as_overrides_do() {
     let expected = read(&text, &["tcp.packet_size=600 B", "tcp.ack_delay=100 ms", "tcp.packet_size=700 B"]);
     assert_eq!(changed.expect("it is valid"), expected);
 }
+
+/// Settings of TCP have an effect on some sender; then they may be without effect on one of QUIC, however they were written.
+#[test]
+fn a_sender_of_quic_may_leave_settings_of_tcp_without_effect() {
+    let two = "sweep.sender=[\"linux\", \"quinn-cubic\"]";
+    for set in [
+        "tcp.window=8 KB",
+        "\"tcp\".window=8 KB",
+        "tcp={ window = \"8 KB\" }",
+        "host.mobile.tcp.window=8 KB",
+        "sweep.tcp.window=[\"8 KB\", \"9 KB\"]",
+    ] {
+        let both =
+            Scenario::parse(SCENARIO, "test.toml", &[set, two]).unwrap_or_else(|error| panic!("{error}"));
+        let one = both.with([key("sender", "quinn-cubic")]).unwrap_or_else(|error| panic!("{set}: {error}"));
+        assert_eq!(one.sender.as_deref(), Some("quinn-cubic"));
+        // What comes with the sender is held to it.
+        let change = Change::Assignment(set.to_owned());
+        let error = both.with([key("sender", "quinn-cubic"), change]).expect_err(set).to_string();
+        assert!(error.contains("no connection uses TCP"), "{error}");
+        Scenario::parse(SCENARIO, "test.toml", &[set, "sender=quinn-cubic"]).expect_err(set);
+    }
+}

@@ -35,6 +35,7 @@ from lasthop.core.names import without_effect
 from lasthop.core.paired_quantiles import runs_to_reject
 from lasthop.core.units import metric_scale, quantile_name
 from lasthop.race import Arm, Race, RaceError, grid
+from lasthop.race.race import loaded
 from lasthop.show import race_report
 from lasthop.show.experiments import race_columns
 
@@ -122,20 +123,19 @@ def compare(
     target, as_good = share("--precision", precision), share("--margin", margin)
     least_and_most = None if runs is None else runs_range(runs)
     level = None if quantile is None else share("--quantile", quantile, "a share of the runs", "95%")
-    scenario = load(path, changes, [])
+    scenario = loaded(path, changes, list(PROFILES) if sender == [ALL] else sender or [])
     describe(path, scenario)
     senders = _senders(sender or [], scenario, path, changes)
     schemes = _schemes(scheme or [], scenario)
     try:
         race = Race(
-            path,
-            grid(senders, schemes, _axes(axis or [], path, changes)),
+            scenario,
+            grid(senders, schemes, _axes(axis or [], scenario)),
             baseline=_baseline(baseline, scenario),
             metric=metric,
             quantile=level,
             better=cast(Literal["higher", "lower"] | None, better),
             seed=seed,
-            overrides=changes,
             precision=target,
             margin=as_good,
             runs=least_and_most,
@@ -197,7 +197,7 @@ def _schemes(named: list[str], scenario: Scenario) -> list[str]:
     return named
 
 
-def _axes(texts: list[str], path: Path, overrides: list[str]) -> dict[str, list[str]]:
+def _axes(texts: list[str], scenario: Scenario) -> dict[str, list[str]]:
     """Return the values of each `--axis`, by key."""
     axes: dict[str, list[str]] = {}
     for text in texts:
@@ -212,7 +212,7 @@ def _axes(texts: list[str], path: Path, overrides: list[str]) -> dict[str, list[
         is_range = len(parts) == 1 and values.startswith("{") and "from" in values
         if values.startswith("[") or is_range:
             # A list or range in the syntax of [sweep].
-            parts = load(path, [*overrides, f"sweep.{key}={values}"], []).sweep[key]
+            parts = scenario.with_(f"sweep.{key}={values}").sweep[key]
         axes[key] = parts
     return axes
 
