@@ -218,6 +218,45 @@ NOWHERE = {"file": None, "line": None, "column": None, "option": None}
         (["links", "starlnk"], "option", {}, 'did you mean "starlink"?'),
         (["paper", "ebns"], "option", {}, 'did you mean "ebsn"?'),
         (["packet-size", EXAMPLE, "--sizes", "x"], "option", {"option": "--sizes"}, "expected a size"),
+        # What a user wrote is no remedy, whatever its words.
+        (["run", EXAMPLE, "--scheme", "x; y"], "option", {"option": "--scheme"}, "there are basic, "),
+        (
+            ["run", EXAMPLE, "--scheme", "did you mean z?"],
+            "option",
+            {"option": "--scheme"},
+            "there are basic",
+        ),
+        (
+            ["check", EXAMPLE, "--set", 'tcp.congestion="expected x"'],
+            "scenario",
+            {"option": '--set tcp.congestion="expected x"'},
+            'expected "aimd", ',
+        ),
+        (
+            ["compare", "last-mile", "--axis", "a; b"],
+            "option",
+            {"option": "--axis"},
+            "expected KEY=VALUE,VALUE...",
+        ),
+        (
+            ["links", "--seed", "a; expected b"],
+            "option",
+            {"option": "--seed"},
+            "expected a whole number from 0 to ",
+        ),
+        (["links", "x --as: y"], "option", {}, "there are "),
+        (
+            ["run", EXAMPLE, "--metric", "god_put"],
+            "option",
+            {"option": "--metric"},
+            'did you mean "goodput"?',
+        ),
+        (
+            ["compare", EXAMPLE, "--metric", "god_put"],
+            "option",
+            {"option": "--metric"},
+            'did you mean "goodput"?',
+        ),
         (["run", EXAMPLE, "--out", "Makefile"], "file", {"file": "Makefile"}, None),
     ],
     ids=lambda each: " ".join(each) if isinstance(each, list) else "",
@@ -246,5 +285,6 @@ def test_errors_are_json_too(
     assert (error["kind"], error["exit_code"]) == (kind, 2)
     assert error["place"] == NOWHERE | place
     assert error["remedy"] is None if remedy is None else error["remedy"].startswith(remedy)
+    assert "found" not in (remedy or "") + (error["remedy"] or "")
     assert error["message"].splitlines()[0] in plain.stderr
     assert "-->" not in error["message"]

@@ -26,6 +26,8 @@ key : str or None
     The key that has the problem, such as ``schemes[1]``; None if it is in no single value.
 problem : str
     The message without the key.
+remedy : str or None
+    The part of the message that states what would be right: a suggestion, or else what was expected.
 file : str
     The file's name, or the override that is wrong as ``--set KEY=VALUE``.
 change : str or None
@@ -44,6 +46,7 @@ pub(crate) fn scenario_error(py: Python<'_>, error: &lasthop_scenario::ScenarioE
         .and_then(|()| value.setattr("kind", error.kind().name()))
         .and_then(|()| value.setattr("key", error.key()))
         .and_then(|()| value.setattr("problem", error.problem()))
+        .and_then(|()| value.setattr("remedy", error.remedy()))
         .and_then(|()| value.setattr("file", error.origin()))
         .and_then(|()| value.setattr("change", error.change()))
         .and_then(|()| value.setattr("line", error.line()))

@@ -103,6 +103,27 @@ pub fn alternatives<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str
     format!("expected {list}{}", near.unwrap_or_default())
 }
 
+/// Where the remedy begins in a message that may quote from `texts` of the user: a suggestion, or else what was expected, or
+/// else what stands behind a semicolon.
+pub(crate) fn remedy(message: &str, texts: &[&str]) -> Option<usize> {
+    let mut own = message.to_owned();
+    let mut at = 0;
+    while let Some(quote) = own[at..].find('"') {
+        let begin = at + quote + 1;
+        let rest = &own[begin..];
+        let quoted = rest.match_indices('"').map(|(end, _)| &rest[..end]);
+        let mut of_user = quoted.filter(|part| texts.iter().any(|text| text.contains(part)));
+        // The longest: a text of the user may have quotes of its own.
+        let length = of_user.next_back().map_or(0, str::len);
+        own.replace_range(begin..begin + length, &"_".repeat(length));
+        at = (begin + length + usize::from(length > 0)).min(own.len());
+    }
+    let expected =
+        || own.match_indices("expected ").find(|(at, _)| !own[..*at].ends_with(char::is_alphabetic));
+    let begins = own.find("did you mean ").or_else(|| Some(expected()?.0));
+    begins.or_else(|| Some(own.find("; ")? + 2))
+}
+
 /// The message for a `culprit` that should name one of the `known` alternatives.
 fn choice(culprit: Option<&Kind>, path: &[String], known: &[&str]) -> String {
     match culprit {

@@ -73,6 +73,8 @@ pub struct ScenarioError {
     key: Option<Box<str>>,
     /// Where the problem begins in the message, after the key.
     problem: u32,
+    /// The number, from 1, of the byte of the message at which the remedy begins; zero if there is none.
+    remedy: u32,
     origin: Box<str>,
     /// The change that has the problem: an assignment, or a key.
     change: Option<Box<str>>,
@@ -122,10 +124,32 @@ impl ScenarioError {
         ScenarioError { key: key.map(String::into_boxed_str), problem, ..self }
     }
 
+    /// The same error with the remedy that its message states, outside of `texts` of the user that it quotes.
+    pub(crate) fn with_remedy(self, texts: &[&str]) -> ScenarioError {
+        let begins = match self.problem {
+            // A message that does not begin with its key may have it further on.
+            0 => self.key.as_ref().and_then(|key| Some(self.message.find(&**key)? + key.len())).unwrap_or(0),
+            problem => problem as usize,
+        };
+        let remedy =
+            diagnostics::remedy(&self.message[begins..], texts).map_or(0, |remedy| begins + remedy + 1);
+        ScenarioError { remedy: remedy as u32, ..self }
+    }
+
     fn at(kind: ErrorKind, message: String, origin: String) -> ScenarioError {
         let rendered = format!("{message}\n --> {origin}");
         let origin = origin.into_boxed_str();
-        ScenarioError { kind, message, key: None, problem: 0, origin, change: None, position: None, rendered }
+        ScenarioError {
+            kind,
+            message,
+            key: None,
+            problem: 0,
+            remedy: 0,
+            origin,
+            change: None,
+            position: None,
+            rendered,
+        }
     }
 
     fn of_change(self, change: &str) -> ScenarioError {
@@ -192,6 +216,11 @@ impl ScenarioError {
     /// The message without the key.
     pub fn problem(&self) -> &str {
         &self.message[self.problem as usize..]
+    }
+
+    /// The part of the message that states what would be right, if it has one: a suggestion, or else what was expected.
+    pub fn remedy(&self) -> Option<&str> {
+        (self.remedy > 0).then(|| &self.message[self.remedy as usize - 1..])
     }
 
     /// The file name, or the `--set` option, or `the change of` a key.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 import sys
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ import typer
 from lasthop import ScenarioError
 from lasthop.cli import streams
 from lasthop.core.metrics import UnknownMetricError
+from lasthop.core.names import Message
 
 CRASHED = 1
 WRONG_INPUT = 2
@@ -35,12 +35,52 @@ EXIT_CODES = {
 
 
 class RefusedError(Exception):
-    """Invalid input; the text states the problem and the remedy."""
+    """Invalid input; the text states the option, the problem and the remedy.
+
+    Parameters
+    ----------
+    problem : str, optional
+        The problem, up to the remedy; one of `unknown` has a remedy of its own.
+    remedy : str, optional
+        The next part of the message: what would be right.
+    found : str, optional
+        What was found instead, if that comes last.
+    option : str, optional
+        The option or argument that is wrong.
+    """
+
+    def __init__(
+        self,
+        problem: str = "",
+        *,
+        remedy: str | None = None,
+        found: str | None = None,
+        option: str | None = None,
+    ) -> None:
+        self.message: str = f"{problem}{remedy or ''}" + ("" if found is None else f", found {found}")
+        self.remedy: str | None = problem.remedy if isinstance(problem, Message) else remedy
+        self.option: str | None = option
+        super().__init__(self.message if option is None else f"{option}: {self.message}")
+
+    @classmethod
+    def of(cls, error: Exception, option: str | None = None, message: str | None = None) -> RefusedError:
+        """Return the error that refuses an option for an error of the library, by default with its text."""
+        refused = cls(str(error) if message is None else message, option=option)
+        refused.remedy = _remedy_of(error)
+        return refused
 
 
-def with_option(error: Exception) -> str:
-    """Return the text of an error of a study or comparison, after --metric if it names no metric."""
-    return f"--metric: {error}" if isinstance(error.__cause__, UnknownMetricError) else str(error)
+def _remedy_of(error: Exception) -> str | None:
+    """Return the remedy that an error of the library has."""
+    if isinstance(error, ScenarioError):
+        return error.remedy
+    message = error.args[0] if error.args else None
+    return message.remedy if isinstance(message, Message) else None
+
+
+def refused(error: Exception) -> RefusedError:
+    """Return the error that refuses a study or comparison, of --metric if it names no metric."""
+    return RefusedError.of(error, "--metric" if isinstance(error.__cause__, UnknownMetricError) else None)
 
 
 @contextmanager
@@ -68,9 +108,10 @@ def reporting_errors() -> Iterator[None]:
             line=error.line,
             column=error.column,
             option=None if error.change is None else error.file,
+            remedy=error.remedy,
         ) from None
     except RefusedError as error:
-        raise failed("option", str(error)) from None
+        raise failed("option", str(error), error.message, option=error.option, remedy=error.remedy) from None
     except OSError as error:
         if error.filename == streams.STDOUT:
             streams.discard(sys.stdout)
@@ -101,21 +142,17 @@ def failed(
     shown : str
         The message on stderr.
     message : str, optional
-        The message without its location. By default `shown` without the leading option.
+        The message without its location. By default `shown`.
     file, line, column, option
         The location of the problem, as far as it has one.
     remedy : str, optional
-        The remedy. By default the part of the message that states it.
+        The remedy.
     code : int, default 2
         The exit code.
     """
     streams.notify(f"error: {shown}")
-    if message is None:
-        message = shown
-        if option is None and (begins := re.match(r"(--[\w-]+): ", shown)):
-            option, message = begins[1], shown[begins.end() :]
     place = {"file": file, "line": line, "column": column, "option": option}
-    _emit(kind, message, place, remedy or remedy_in(message), code)
+    _emit(kind, shown if message is None else message, place, remedy, code)
     return typer.Exit(code)
 
 
@@ -133,7 +170,7 @@ def misused(error: Any) -> typer.Exit:
     message = error.format_message().rstrip(".")
     message = message[:1].lower() + message[1:]
     usage = f"{context.command_path if context else 'lasthop'} --help lists the arguments and options"
-    remedy = remedy_in(message) or usage
+    remedy = getattr(error, "remedy", usage)
     return failed("option", f"{message}\n{usage}", message, option=option, remedy=remedy)
 
 
@@ -151,23 +188,6 @@ def _emit(kind: str, message: str, place: dict[str, str | int | None], remedy: s
     with suppress(OSError, ValueError):
         streams.emit_document(json.dumps({"error": error}, indent=2, ensure_ascii=False))
         streams.finish()
-
-
-def remedy_in(message: str) -> str | None:
-    """Return the part of a message that states the remedy: a suggestion, or else the expected input.
-
-    Examples
-    --------
-    >>> remedy_in('there is no scheme "ebns"; did you mean "ebsn"?')
-    'did you mean "ebsn"?'
-    >>> remedy_in('found "56", expected a rate with its unit, such as "56 kbps"')
-    'expected a rate with its unit, such as "56 kbps"'
-    >>> remedy_in("No space left on device")
-    """
-    for pattern in (r"did you mean .*\?", r"\bexpected .*", r"(?<=; ).*"):
-        if found := re.search(pattern, message, re.DOTALL):
-            return found[0]
-    return None
 
 
 def exit_resumable(kept: str) -> NoReturn:

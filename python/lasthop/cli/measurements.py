@@ -31,9 +31,11 @@ def read_all(
     for each in column or ():
         name, equals, meaning = each.partition("=")
         if not equals or not name:
-            raise RefusedError(f'--column: found "{each}", expected NAME=MEANING such as latency=rtt_ms')
+            raise RefusedError(
+                f'found "{each}", ', remedy="expected NAME=MEANING such as latency=rtt_ms", option="--column"
+            )
         columns[name.strip()] = meaning.strip()
     try:
         return [read(file, user=user, captured=captured, every_s=every_s, columns=columns) for file in files]
     except ValueError as error:
-        raise RefusedError(str(error)) from None
+        raise RefusedError.of(error) from None

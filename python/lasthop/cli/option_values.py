@@ -20,7 +20,7 @@ def share(option: str, text: str, what: str = "a share of the mean", example: st
     """
     found = quantity(text)
     if found is None or found[1] != "" or not 0 < found[0] < 1:
-        raise RefusedError(f"{option}: expected {what} such as {example}, found {text!r}")
+        raise RefusedError(remedy=f"expected {what} such as {example}", found=f"{text!r}", option=option)
     return found[0]
 
 
@@ -28,7 +28,9 @@ def check_runs(runs: int) -> None:
     """Refuse more runs than memory can hold."""
     if runs > MOST_RUNS:
         raise RefusedError(
-            f"--runs: expected at most {MOST_RUNS:,} of each scheme at each point, found {runs}"
+            remedy=f"expected at most {MOST_RUNS:,} of each scheme at each point",
+            found=f"{runs}",
+            option="--runs",
         )
 
 
@@ -44,17 +46,21 @@ def runs_range(text: str) -> tuple[int, int]:
     try:
         runs = int(least), int(most or least)
     except ValueError:
-        raise RefusedError(f"--runs: expected MIN:MAX or one number, found {text!r}") from None
+        raise RefusedError(
+            remedy="expected MIN:MAX or one number", found=f"{text!r}", option="--runs"
+        ) from None
     check_runs(runs[1])
     if not 1 <= runs[0] <= runs[1]:
-        raise RefusedError(f"--runs: expected 1 <= MIN <= MAX, found {text!r}")
+        raise RefusedError(remedy="expected 1 <= MIN <= MAX", found=f"{text!r}", option="--runs")
     return runs
 
 
 def check_export(export: str | None) -> None:
     """Refuse a format of tables that does not exist."""
     if export not in (None, "csv", "parquet", "datasette"):
-        raise RefusedError(f"--export: expected csv, parquet or datasette, found {export!r}")
+        raise RefusedError(
+            remedy="expected csv, parquet or datasette", found=f"{export!r}", option="--export"
+        )
 
 
 def positive(option: str, text: str | None, unit: str, example: str) -> float | None:
@@ -70,7 +76,9 @@ def positive(option: str, text: str | None, unit: str, example: str) -> float | 
     found = quantity(text)
     if found is None or found[1] != unit or not 0 < found[0] < math.inf:
         kind = "rate" if unit == "bps" else "duration"
-        raise RefusedError(f"{option}: found {text!r}, expected a {kind} with its unit, such as {example}")
+        raise RefusedError(
+            f"found {text!r}, ", remedy=f"expected a {kind} with its unit, such as {example}", option=option
+        )
     return found[0]
 
 

@@ -11,6 +11,14 @@ import typer
 from lasthop.cli import complete, streams
 
 
+class BadValueError(typer.BadParameter):
+    """A value that no option of its kind has, with the part of the message that states what is expected."""
+
+    def __init__(self, remedy: str, found: str) -> None:
+        super().__init__(f"{remedy}, found {found}")
+        self.remedy = remedy
+
+
 def _whole(least: int, most: int) -> Callable[[str], int]:
     """Return a parser of whole numbers from `least` to `most`."""
 
@@ -20,7 +28,7 @@ def _whole(least: int, most: int) -> Callable[[str], int]:
         except ValueError:
             number = least - 1
         if not least <= number <= most:
-            raise typer.BadParameter(f"expected a whole number from {least} to {most}, found {text!r}")
+            raise BadValueError(f"expected a whole number from {least} to {most}", repr(text))
         return number
 
     return parse
@@ -28,7 +36,7 @@ def _whole(least: int, most: int) -> Callable[[str], int]:
 
 def _directory(text: str) -> Path:
     if not text:
-        raise typer.BadParameter("expected a directory, found an empty name; the current one is '.'")
+        raise BadValueError("expected a directory", "an empty name; the current one is '.'")
     return Path(text)
 
 

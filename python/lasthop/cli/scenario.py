@@ -103,7 +103,8 @@ def refuse_unknown_schemes(option: str, combinations: Iterable[str], expected: s
     known = [each.name for each in lasthop.schemes()]
     for name in chain.from_iterable(map(schemes_of, combinations)):
         if name not in known:
-            raise RefusedError(f"{option}: {unknown('scheme', name, known)}{expected}")
+            told = unknown("scheme", name, known)
+            raise RefusedError(told.problem, remedy=f"{told.remedy}{expected}", option=option)
 
 
 @contextmanager
@@ -123,5 +124,5 @@ def attributed(override: str, option: str) -> Iterator[None]:
         yield
     except ScenarioError as error:
         if error.change == override:
-            raise RefusedError(f"{option}: {error.problem}") from None
+            raise RefusedError.of(error, option, error.problem) from None
         raise

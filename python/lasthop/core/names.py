@@ -25,7 +25,26 @@ def near(name: str, known: Iterable[str]) -> str | None:
     return next(iter(get_close_matches(name, known, n=1, cutoff=_LIKE)), None)
 
 
-def unknown(kind: str, name: str, known: Iterable[str], unlisted: Iterable[str] = ()) -> str:
+class Message(str):
+    """The message of an error: the problem, and then the remedy.
+
+    Attributes
+    ----------
+    problem, remedy : str
+        Its parts.
+    """
+
+    problem: str
+    remedy: str
+
+    def __new__(cls, problem: str, remedy: str) -> Message:
+        """Join the parts."""
+        message = super().__new__(cls, problem + remedy)
+        message.problem, message.remedy = problem, remedy
+        return message
+
+
+def unknown(kind: str, name: str, known: Iterable[str], unlisted: Iterable[str] = ()) -> Message:
     """Return the message about an unknown name: with the closest known name, or else with all of them.
 
     Parameters
@@ -49,7 +68,7 @@ def unknown(kind: str, name: str, known: Iterable[str], unlisted: Iterable[str] 
     names = list(known)
     alike = near(name, [*names, *unlisted])
     rest = f'did you mean "{alike}"?' if alike else f"there are {', '.join(names) or 'none'}"
-    return f'there is no {kind} "{name}"; {rest}'
+    return Message(f'there is no {kind} "{name}"; ', rest)
 
 
 def canonical(combination: str) -> str:

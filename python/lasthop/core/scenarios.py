@@ -57,6 +57,7 @@ def load(
         if hint is None:
             raise
         error.message = f"{error.message}; {hint}"
+        error.remedy = getattr(hint, "remedy", hint)
         error.args = (f"{error.message}\n --> {error.file}",)
         raise
 

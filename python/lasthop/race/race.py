@@ -209,7 +209,7 @@ class Race(Shown):
         try:
             return find_metric(metric, (self._scenario(arm, 0) for arm in self.arms))
         except ValueError as error:
-            raise RaceError(str(error)) from error
+            raise RaceError(*error.args) from error
 
     def _enter_all(self, arms: Sequence[Arm], baseline: Arm | None) -> Arm:
         """Enter the arms and the baseline, and return the baseline."""

@@ -140,8 +140,8 @@ def of_package(version: str | None) -> Source:
     chosen = version or known[-1]
     if chosen not in known:
         raise KernelError(
-            f"--version: there is no package linux-source-{chosen}; those of this distribution: "
-            f"{', '.join(known)}"
+            f"there is no package linux-source-{chosen}; those of this distribution: {', '.join(known)}",
+            option="--version",
         )
     package = f"linux-source-{chosen}"
     shown = _output(["apt-cache", "show", "--no-all-versions", package])
@@ -162,7 +162,9 @@ def of_path(path: Path) -> Source:
     path = path.resolve()
     if path.is_dir():
         if not (path / "arch/um/Kconfig").is_file():
-            raise KernelError(f"--source: {path} is no source of a Linux kernel: it has no arch/um/Kconfig")
+            raise KernelError(
+                f"{path} is no source of a Linux kernel: it has no arch/um/Kconfig", option="--source"
+            )
         digest = hashlib.sha256()
         for parent, directories, names in os.walk(path):
             directories[:] = sorted(set(directories) - {".git"})
@@ -171,7 +173,7 @@ def of_path(path: Path) -> Source:
                 digest.update(f"{parent}/{name} {status.st_size} {status.st_mtime_ns}\n".encode())
         return Source(digest.hexdigest(), path)
     if not tarfile.is_tarfile(path):
-        raise KernelError(f"--source: {path} is neither a directory nor an archive of tar")
+        raise KernelError(f"{path} is neither a directory nor an archive of tar", option="--source")
     with path.open("rb") as file:
         return Source(hashlib.file_digest(file, "sha256").hexdigest(), path)
 

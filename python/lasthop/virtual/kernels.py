@@ -56,7 +56,19 @@ _BANNER = re.compile(rb"Linux version (\d+\.[^ ]+) \(")
 
 
 class KernelError(Exception):
-    """A kernel cannot be found, built or run; the text states the problem and the remedy."""
+    """A kernel cannot be found, built or run; the text states the problem and the remedy.
+
+    Parameters
+    ----------
+    message : str
+        The text.
+    option : str, optional
+        The option of `lasthop kernel` that is wrong.
+    """
+
+    def __init__(self, message: str, *, option: str | None = None) -> None:
+        super().__init__(message)
+        self.option: str | None = option
 
 
 @dataclass(frozen=True)

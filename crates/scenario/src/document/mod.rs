@@ -147,7 +147,8 @@ impl Document {
     /// string, so quotes may be omitted.
     pub(crate) fn set(&mut self, assignment: &str) -> Result<(), ScenarioError> {
         let refuse = |message: &str| {
-            Err(ScenarioError::new(ErrorKind::Syntax, message.to_owned(), Location::Override(assignment)))
+            let location = Location::Override(assignment);
+            Err(ScenarioError::new(ErrorKind::Syntax, message.to_owned(), location).with_remedy(&[]))
         };
         let Some((path, text)) = assignment.split_once('=') else {
             return refuse("expected KEY=VALUE, such as radio.rate=2Mbps");
@@ -197,7 +198,8 @@ impl Document {
     fn check_key<T: DeserializeOwned>(&self, keys: &[&str], path: &str) -> Result<(), ScenarioError> {
         let key: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
         let refuse = |problem: String| {
-            Err(ScenarioError::new(ErrorKind::Key, problem, Location::Change(path)).of_key(&key))
+            let error = ScenarioError::new(ErrorKind::Key, problem, Location::Change(path)).of_key(&key);
+            Err(self.with_remedy(error))
         };
         if keys[0] == "sweep" && keys.len() > 1 {
             return refuse(format!(
@@ -310,7 +312,9 @@ impl Document {
             let expected = |key: &str| self.expected_at::<T>(&path, key);
             let message = diagnostics::complaint(&problem, &path, culprit, &expected);
             let key = diagnostics::key_of(&problem, &path, culprit);
-            ScenarioError::new(ErrorKind::Key, message, self.location(mark.as_ref())).of_key(&key)
+            let error =
+                ScenarioError::new(ErrorKind::Key, message, self.location(mark.as_ref())).of_key(&key);
+            self.with_remedy(error)
         })
     }
 
@@ -322,14 +326,21 @@ impl Document {
         let problem = format!(
             "found the control character U+{code:04X}, expected a single line of text; remove the character"
         );
-        Some(ScenarioError::of(&Fault { path, problem }, self.location(Some(&mark))))
+        Some(self.with_remedy(ScenarioError::of(&Fault { path, problem }, self.location(Some(&mark)))))
     }
 
     /// The error for `fault`, located at its key, or at the nearest parent that exists in the document.
     pub(crate) fn fault(&self, fault: &Fault) -> ScenarioError {
         let path = borrowed(&fault.path);
         let mark = (1..=path.len()).rev().find_map(|depth| self.mark_of(&path[..depth]));
-        ScenarioError::of(fault, self.location(mark.as_ref()))
+        self.with_remedy(ScenarioError::of(fault, self.location(mark.as_ref())))
+    }
+
+    /// The same error with the remedy that its message states.
+    fn with_remedy(&self, error: ScenarioError) -> ScenarioError {
+        let mut texts = Vec::new();
+        texts_in(&self.root, &mut texts);
+        error.with_remedy(&texts)
     }
 
     /// The data files that have been read for this document and those derived from it.
@@ -366,7 +377,8 @@ impl Document {
     /// The error for a problem of `key` that was written at `origin`.
     pub(crate) fn error(&self, key: &str, problem: &str, origin: &Origin) -> ScenarioError {
         let location = self.location_of(Some(origin.clone()));
-        ScenarioError::new(ErrorKind::Value, format!("{key}: {problem}"), location).of_key(&[key.to_owned()])
+        let error = ScenarioError::new(ErrorKind::Value, format!("{key}: {problem}"), location);
+        self.with_remedy(error.of_key(&[key.to_owned()]))
     }
 
     /// Where the key or value with this mark was written.
@@ -486,6 +498,23 @@ fn path_to(value: &Node, mark: &Mark) -> Option<Vec<String>> {
             path_to(item, mark).map(|rest| iter::once(index.to_string()).chain(rest).collect())
         }),
         _ => None,
+    }
+}
+
+/// Adds the keys and strings of `table`, at any depth.
+fn texts_in<'t>(table: &'t Table, texts: &mut Vec<&'t str>) {
+    for (key, (_, value)) in table {
+        texts.push(key);
+        texts_of(value, texts);
+    }
+}
+
+fn texts_of<'t>(value: &'t Node, texts: &mut Vec<&'t str>) {
+    match &value.kind {
+        Kind::Text(text) => texts.push(text),
+        Kind::Table(table) => texts_in(table, texts),
+        Kind::List(items) => items.iter().for_each(|item| texts_of(item, texts)),
+        _ => {}
     }
 }
 

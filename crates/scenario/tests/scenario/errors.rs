@@ -1151,6 +1151,29 @@ fn errors_have_kinds_and_keys() {
     assert_eq!((swept.kind(), swept.key()), (ErrorKind::Scheme, Some("schemes[0]")), "{swept}");
 }
 
+/// A remedy is of the program: what the user wrote is none, whatever its words and quotes.
+#[test]
+fn remedies_are_told_from_texts_of_users() {
+    for (set, remedy) in [
+        ("radio.rat=1 Mbps", "did you mean \"rate\"?"),
+        ("radio.rate=56", "expected a rate with its unit"),
+        ("radio.rate", "expected KEY=VALUE"),
+        ("sender=expected x", "expected \""),
+        ("sender=x\", expected y; z", "expected \""),
+        ("sender=did you mean \"z\"?", "expected \""),
+        ("schemes=[\"snoop + x; y\"]", "expected \""),
+        ("'a; expected b'=1", "expected \""),
+        ("title=\"expected\\nx; y\"", "expected a single line"),
+    ] {
+        let error = Scenario::parse(SCENARIO, "test.toml", &[set]).expect_err(set);
+        assert!(
+            error.remedy().is_some_and(|found| found.starts_with(remedy)),
+            "{:?}: {error}",
+            error.remedy()
+        );
+    }
+}
+
 #[test]
 fn codes_of_packets_that_cannot_be_are_refused() {
     for (scheme, set, message) in [

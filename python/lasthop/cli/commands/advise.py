@@ -144,13 +144,17 @@ def advise(
         with Activity("reading") as activity:
             given = _given_link(files or [], {**known, "loss": loss, "burst": burst})
             if wifi and (given is not None or not files):
-                raise RefusedError("--wifi: expected pings of the link as FILE; presets say it themselves")
+                raise RefusedError(
+                    remedy="expected pings of the link as FILE; presets say it themselves",
+                    option="--wifi",
+                )
             if given is not None:
                 link: FittedLink = given
             elif files:
                 if loss is not None or burst is not None:
                     raise RefusedError(
-                        "--loss and --burst state a link without measurements; leave them or FILE out"
+                        "--loss and --burst state a link without measurements; ",
+                        remedy="leave them or FILE out",
                     )
                 measurements = read_all(files, user=user, captured=captured, every=every, column=column)
                 activity.doing("fitting models of the losses")
@@ -175,7 +179,7 @@ def advise(
             advices = each[0][0].advised if both is None else [pair.remedy for pair in both.advised]
             planned = _write_plan(next(iter(advices), None), plan) if plan is not None else None
     except (RaceError, ValueError) as error:
-        raise RefusedError(str(error)) from None
+        raise RefusedError.of(error) from None
     except RuntimeError as fault:  # A run crashed; the message says how to replay it.
         raise failed("run", str(fault), code=CRASHED) from None
     if as_json:
@@ -203,10 +207,10 @@ def _senders(sender: str, transport: str | None) -> dict[str, str]:
     if transport is None:
         return {"": sender}
     if transport not in TRANSPORTS:
-        raise RefusedError(f"--transport: {unknown('transport', transport, list(TRANSPORTS))}")
+        raise RefusedError(unknown("transport", transport, list(TRANSPORTS)), option="--transport")
     protocols = TRANSPORTS[transport]
     if "QUIC" in protocols and not STACK_SENDERS:
-        raise RefusedError("--transport: this build has no QUIC; leave the option out")
+        raise RefusedError("this build has no QUIC; ", remedy="leave the option out", option="--transport")
     return {each.lower(): sender_of(sender, each) for each in protocols}
 
 
@@ -227,10 +231,10 @@ def check(sender: str, uses: list[str]) -> None:
         If one is unknown.
     """
     if sender not in SENDERS and sender not in STACK_SENDERS:
-        raise RefusedError(f"--sender: {unknown('sender', sender, [*SENDERS, *STACK_SENDERS])}")
+        raise RefusedError(unknown("sender", sender, [*SENDERS, *STACK_SENDERS]), option="--sender")
     for use in uses:
         if use not in USES:
-            raise RefusedError(f"--for: {unknown('use', use, list(USES))}")
+            raise RefusedError(unknown("use", use, list(USES)), option="--for")
 
 
 def advised(
@@ -278,12 +282,14 @@ def _given_link(files: list[Path], known: dict[str, Any]) -> FittedLink | None:
         return None
     path = given[0]
     if len(files) > 1:
-        raise RefusedError(f"{path}: a preset or a scenario is a whole link; state it alone")
+        raise RefusedError(f"{path}: a preset or a scenario is a whole link; ", remedy="state it alone")
     is_scenario = str(path) not in presets
     stated = [name for name, value in known.items() if value is not None and (is_scenario or name != "rtt_s")]
     if stated:
         option = stated[0].removesuffix("_bps").removesuffix("_s").replace("_", "-")
-        raise RefusedError(f"--{option}: {path} states this already; leave the option out")
+        raise RefusedError(
+            f"{path} states this already; ", remedy="leave the option out", option=f"--{option}"
+        )
     if is_scenario:
         return fitting.scenario_link(lasthop.load(path))
     return fitting.preset_link(str(path), rtt_s=known["rtt_s"])
@@ -301,12 +307,17 @@ def _stated_link(
     """
     if rate_bps is None or rtt_s is None or loss is None:
         raise RefusedError(
-            "expected a measurement, a preset, a scenario, or what you know of the link: such as --loss 2% "
-            "--burst 5 --rate 8Mbps --rtt 60ms; `lasthop fit --plan` says how to measure"
+            remedy=(
+                "expected a measurement, a preset, a scenario, or what you know of the link: such "
+                "as --loss 2% --burst 5 --rate 8Mbps --rtt 60ms; `lasthop fit --plan` says how to "
+                "measure"
+            ),
         )
     found = quantity(loss)
     if found is None or found[1] != "" or not 0 <= found[0] < 1:
-        raise RefusedError(f"--loss: found {loss!r}, expected a share below 1, such as 2%")
+        raise RefusedError(
+            f"found {loss!r}, ", remedy="expected a share below 1, such as 2%", option="--loss"
+        )
     return fitting.stated_link(rate_bps, rtt_s, loss=found[0], burst=burst, **known)
 
 

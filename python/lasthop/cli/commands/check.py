@@ -45,7 +45,7 @@ def check(
     if (settings := gateway_settings(path)) is not None:
         if overrides or sizes or link is not None:
             raise RefusedError(
-                f"{path} is a gateway's file; --set, --packet-loss and --link are for scenarios"
+                f"{path} is a gateway's file; ", remedy="--set, --packet-loss and --link are for scenarios"
             )
         if as_json:
             report = {"file": str(path), "gateway": tomllib.loads(settings)}
@@ -87,7 +87,7 @@ def _losses(scenario: Scenario, sizes: list[str], link: str | None) -> list[dict
     except ScenarioError:
         raise
     except ValueError as error:
-        raise RefusedError(f"--packet-loss: {error}") from None
+        raise RefusedError.of(error, "--packet-loss") from None
 
 
 def _print(losses: list[dict[str, Any]]) -> None:

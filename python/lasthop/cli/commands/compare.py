@@ -12,7 +12,7 @@ import typer
 import lasthop
 from lasthop._lasthop import PROFILES
 from lasthop.cli import complete
-from lasthop.cli.failure import CRASHED, RefusedError, failed, warn, with_option
+from lasthop.cli.failure import CRASHED, RefusedError, failed, refused, warn
 from lasthop.cli.option_values import runs_range, share
 from lasthop.cli.options import (
     AsJson,
@@ -118,7 +118,7 @@ def compare(
     and `--scheme all` compare all senders and schemes. `--axis radio.queue=20packets,none` adds a setting.
     """
     if better not in (None, "higher", "lower"):
-        raise RefusedError(f"--better: expected higher or lower, found {better!r}")
+        raise RefusedError(remedy="expected higher or lower", found=f"{better!r}", option="--better")
     changes = overrides or []
     target, as_good = share("--precision", precision), share("--margin", margin)
     least_and_most = None if runs is None else runs_range(runs)
@@ -154,7 +154,7 @@ def compare(
                 with Output(out) as output:
                     written = race_report.write(race, output.staging)
     except RaceError as error:
-        raise RefusedError(with_option(error)) from None
+        raise refused(error) from None
     except RuntimeError as fault:  # A run crashed; the message says how to replay it.
         raise failed("run", str(fault), code=CRASHED) from None
     if as_json:
@@ -203,11 +203,13 @@ def _axes(texts: list[str], scenario: Scenario) -> dict[str, list[str]]:
     for text in texts:
         key, equals, values = (part.strip() for part in text.partition("="))
         if not key or not equals or not values:
-            raise RefusedError(f"--axis: expected KEY=VALUE,VALUE..., found {text!r}")
+            raise RefusedError(remedy="expected KEY=VALUE,VALUE...", found=f"{text!r}", option="--axis")
         if key in ("sender", "schemes"):
-            raise RefusedError(f"--axis: --{key.removesuffix('s')} states what is compared of {key}")
+            raise RefusedError(f"--{key.removesuffix('s')} states what is compared of {key}", option="--axis")
         if key in axes:
-            raise RefusedError(f"--axis: {key} is stated twice; state all of its values at once")
+            raise RefusedError(
+                f"{key} is stated twice; ", remedy="state all of its values at once", option="--axis"
+            )
         parts = _split(values)
         is_range = len(parts) == 1 and values.startswith("{") and "from" in values
         if values.startswith("[") or is_range:
@@ -268,8 +270,11 @@ def _warn_of_time(race: Race, jobs: int | None) -> None:
     remedy = 'a shorter limit (--set "limit=2 s"), fewer runs (--runs 4:8) or a lower rate'
     if least_s > LONGEST_S:
         raise RefusedError(
-            f"{arms} with {plural(race.looks[0], 'run')} each may simulate {least / 1e6:,.0f} million "
-            f"packets, which takes {duration(least_s)} {on}; expected {remedy}"
+            (
+                f"{arms} with {plural(race.looks[0], 'run')} each may simulate "
+                f"{least / 1e6:,.0f} million packets, which takes {duration(least_s)} {on}; "
+            ),
+            remedy=f"expected {remedy}",
         )
     warn(
         f"{arms} with {race.looks[0]} to {plural(race.looks[-1], 'run')} each may simulate "

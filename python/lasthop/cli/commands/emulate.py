@@ -183,22 +183,33 @@ def emulate(
             "--wall-limit": wall_limit,
         }
         for name in (name for name, value in given.items() if value is not None):
-            raise RefusedError(f"{name} is about virtual time; add --virtual")
+            raise RefusedError(f"{name} is about virtual time; ", remedy="add --virtual")
     elif between is not None:
         raise RefusedError(
-            "--between: interfaces of this machine live in real time; without it, --virtual "
-            "makes two ends of its own"
+            "interfaces of this machine live in real time; ",
+            remedy="without it, --virtual makes two ends of its own",
+            option="--between",
         )
     elif not command:
-        raise RefusedError("--virtual: a shell would wait for you in real time; expected a command after --")
+        raise RefusedError(
+            "a shell would wait for you in real time; ",
+            remedy="expected a command after --",
+            option="--virtual",
+        )
     if privileged and os.geteuid():
         raise RefusedError("--privileged gives programs the privileges of root, and this user is another one")
     if not 0 < lateness <= 1000:
-        raise RefusedError(f"--lateness: expected milliseconds from 0 to 1000, such as 5, found {lateness:g}")
+        raise RefusedError(
+            remedy="expected milliseconds from 0 to 1000, such as 5",
+            found=f"{lateness:g}",
+            option="--lateness",
+        )
     if jobs is not None and runs is None:
-        raise RefusedError("--jobs is about several runs; add --runs N")
+        raise RefusedError("--jobs is about several runs; ", remedy="add --runs N")
     if wall_limit is not None and not wall_limit > 0:
-        raise RefusedError(f"--wall-limit: expected seconds, such as 600, found {wall_limit:g}")
+        raise RefusedError(
+            remedy="expected seconds, such as 600", found=f"{wall_limit:g}", option="--wall-limit"
+        )
     try:
         scenario = load(path, overrides or [], [scheme] if scheme else [])
     except RefusedError:
@@ -258,7 +269,7 @@ def emulate(
     describe(path, scenario)
     if server is not None or mtu is not None or hide or privileged:
         raise RefusedError(
-            "--server, --mtu, --hide and --privileged set up the ends that emulate makes; with --between, "
-            "the ends are yours"
+            "--server, --mtu, --hide and --privileged set up the ends that emulate makes; ",
+            remedy="with --between, the ends are yours",
         )
     raise typer.Exit(wire.emulate(emulation, between, command or [], force=force))

@@ -83,7 +83,7 @@ def fit(
     """
     if not files:
         if not plan:
-            raise RefusedError("expected at least one measurement; --plan says how to make one")
+            raise RefusedError(remedy="expected at least one measurement; --plan says how to make one")
         _print_plan(fitting.plan(), as_json)
         return
     known = link_properties(rate=rate, up_rate=up_rate, rtt=rtt, last_hop_rtt=last_hop_rtt)
@@ -93,7 +93,7 @@ def fit(
         try:
             link = fitting.fit(measurements, **known, wifi=wifi, seed=seed, jobs=jobs)
         except ValueError as error:
-            raise RefusedError(str(error)) from None
+            raise RefusedError.of(error) from None
         if plan:
             _print_plan(link.measure, as_json)
             return
@@ -267,7 +267,7 @@ def _replayed(link: FittedLink) -> tuple[dict[str, Any], str]:
         If the losses were counted, or are not known.
     """
     if link.down is None or not isinstance(link.down.data, Probes):
-        raise RefusedError("--replay: no file says which packets of the downlink were lost")
+        raise RefusedError("no file says which packets of the downlink were lost", option="--replay")
     probes = link.down.data
     rows: list[tuple[str, int]] = []
     for time_s, lost in zip(probes.sent_s - probes.sent_s[0], probes.lost, strict=True):

@@ -74,7 +74,7 @@ def gateway(
     """
     if predict:
         if command != "report" or file is None:
-            raise RefusedError("--predict: expected report with the gateway's file")
+            raise RefusedError(remedy="expected report with the gateway's file", option="--predict")
         _predict(file, rate, sender, as_json)
         return
     options = {"--observe": observe, "--replace": replace, "--json": as_json}
@@ -95,12 +95,12 @@ def _predict(file: Path, rate: str | None, sender: str, as_json: bool) -> None:
     from lasthop.measurement.format import Options
 
     if sender not in SENDERS:
-        raise RefusedError(f"--sender: {unknown('sender', sender, list(SENDERS))}")
+        raise RefusedError(unknown("sender", sender, list(SENDERS)), option="--sender")
     known = link_properties(rate=rate, up_rate=None, rtt=None, last_hop_rtt=None)
     settings = tomllib.loads(_lasthop.gateway_settings(file) or "")
     path = settings.get("gateway", {}).get("flows")
     if path is None:
-        raise RefusedError(f"{file}: --predict needs the flows; state a file in gateway.flows")
+        raise RefusedError(f"{file}: --predict needs the flows; ", remedy="state a file in gateway.flows")
     # One answer for all that is printed: a running gateway goes on.
     answer = _lasthop.gateway(["report", str(file), "--json"])
     report = json.loads(answer)
@@ -113,7 +113,7 @@ def _predict(file: Path, rate: str | None, sender: str, as_json: bool) -> None:
             activity.doing("simulating the flows")
             found = prediction.predict(link, report, source.documents, settings, sender=sender)
         except (MeasurementError, OSError, ValueError) as error:
-            raise RefusedError(str(error)) from None
+            raise RefusedError.of(error) from None
     is_rate_stated = known["rate_bps"] is not None
     if as_json:
         report["prediction"] = {

@@ -74,13 +74,15 @@ def kernel(
             _print(kernels.built(warn), as_json=as_json)
             return
         if version and source:
-            raise RefusedError("--version names a package, and --source replaces it; expected one of them")
+            raise RefusedError(
+                "--version names a package, and --source replaces it; ", remedy="expected one of them"
+            )
         chosen = build.of_path(source) if source else build.of_package(version)
         signal.signal(signal.SIGTERM, _stop)
         with Activity("preparing") as activity:
             made = build.build(chosen, more=config, jobs=jobs or os.cpu_count() or 1, on_step=activity.doing)
     except KernelError as error:
-        raise RefusedError(str(error)) from None
+        raise RefusedError.of(error, error.option) from None
     _print([made], as_json=as_json)
 
 

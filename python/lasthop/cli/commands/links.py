@@ -64,7 +64,8 @@ def links(
     found = next((link for link in known if link.name == name), None)
     if found is None:
         names = [link.name for link in known]
-        raise RefusedError(f"{unknown('preset', name, names)}; `lasthop links` lists them")
+        told = unknown("preset", name, names)
+        raise RefusedError(told.problem, remedy=f"{told.remedy}; `lasthop links` lists them")
     if mahimahi is not None:
         _write(found, mahimahi, up=up, seconds=seconds, seed=seed, run=run)
     elif as_json:
@@ -76,7 +77,7 @@ def links(
 def _translate(name: str | None, emulator: str) -> None:
     """Print a preset, or the last hop of a scenario, for another emulator."""
     if emulator not in FORMATS:
-        raise RefusedError(f"--as: {unknown('format', emulator, list(FORMATS))}")
+        raise RefusedError(unknown("format", emulator, list(FORMATS)), option="--as")
     if name is None:
         raise RefusedError("--as needs the NAME of a preset or of a scenario")
     is_preset = name in {each.name for each in lasthop.links()}
@@ -84,11 +85,15 @@ def _translate(name: str | None, emulator: str) -> None:
     try:
         link = scenario_link(lasthop.load(name)) if is_scenario else preset_link(name)
     except ValueError as error:
-        raise RefusedError(str(error)) from None
+        raise RefusedError.of(error) from None
     if link.is_wifi:
         raise RefusedError(
-            f"--as: {name} is Wi-Fi, where packets share the air in aggregates; expected a link of [radio], "
-            f"since {emulator} has fixed rates and delays. `lasthop emulate {name}` carries real packets"
+            f"{name} is Wi-Fi, where packets share the air in aggregates; ",
+            remedy=(
+                f"expected a link of [radio], since {emulator} has fixed rates and delays. `lasthop "
+                f"emulate {name}` carries real packets"
+            ),
+            option="--as",
         )
     emit_document(FORMATS[emulator](link).rstrip("\n"))
 
@@ -132,8 +137,11 @@ def _write(link: lasthop.Link, path: Path, *, up: bool, seconds: float, seed: in
     """Write the transmission opportunities of a preset."""
     if link.table == "wifi":
         raise RefusedError(
-            f"--mahimahi: {link.name} is Wi-Fi, whose rate depends on what is sent; expected a preset of "
-            f"[radio]. `lasthop emulate {link.name}` carries real packets over it"
+            f"{link.name} is Wi-Fi, whose rate depends on what is sent; ",
+            remedy=(
+                f"expected a preset of [radio]. `lasthop emulate {link.name}` carries real packets over it"
+            ),
+            option="--mahimahi",
         )
     tables = {
         "limit": seconds,
@@ -144,11 +152,13 @@ def _write(link: lasthop.Link, path: Path, *, up: bool, seconds: float, seed: in
     scenario = lasthop.Scenario.from_tables(tables, name=link.name)
     times = scenario.mahimahi(seconds, "base-mobile", up=up, seed=seed, run=run)
     if not times or times[-1] == 0:
-        raise RefusedError(f"--seconds: {seconds:g} s are too short for one packet; state more")
+        raise RefusedError(
+            f"{seconds:g} s are too short for one packet; ", remedy="state more", option="--seconds"
+        )
     try:
         path.write_text("".join(f"{time}\n" for time in times), encoding="ascii")
     except OSError as error:
-        raise RefusedError(f"--mahimahi: cannot write {path}: {error.strerror}") from None
+        raise RefusedError(f"cannot write {path}: {error.strerror}", option="--mahimahi") from None
     rate = len(times) * 1504 * 8 / times[-1] / 1e3
     direction = "up" if up else "down"
     emit(

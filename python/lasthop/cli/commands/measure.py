@@ -111,12 +111,13 @@ def measure(
     every_s = _time("--every", every, "5min", 10.0, 86400.0)
     if lasts_s is not None and every_s < plan.idle_s + 5:
         raise RefusedError(
-            f"--every: rounds take {formats.seconds(plan.idle_s)} of probes and some seconds around them; "
-            f"expected at least {plan.idle_s + 5:.0f}s"
+            f"rounds take {formats.seconds(plan.idle_s)} of probes and some seconds around them; ",
+            remedy=f"expected at least {plan.idle_s + 5:.0f}s",
+            option="--every",
         )
     file = out or Path(f"{re.sub(r'[^A-Za-z0-9._-]', '-', host)}-{datetime.now():%Y-%m-%dT%H%M%S}.json")
     if not file.parent.is_dir():
-        raise RefusedError(f"--out: {file.parent} is not a directory")
+        raise RefusedError(f"{file.parent} is not a directory", option="--out")
     notify(_announced(plan, lasts_s, every_s))
     try:
         if lasts_s is None:
@@ -125,14 +126,14 @@ def measure(
         else:
             session = _watch(plan, file, lasts_s, every_s)
     except UnmeasuredError as error:
-        raise RefusedError(str(error)) from None
+        raise RefusedError.of(error) from None
     _write(session, file)
     with Activity("fitting models of the losses"):
         try:
             measurement = read(file)
             link = fitting.fit(measurement, seed=seed, jobs=jobs)
         except ValueError as error:
-            raise RefusedError(str(error)) from None
+            raise RefusedError.of(error) from None
         place = _location(measurement)
     if not as_json:
         _print(file, session, measurement, link, place)
@@ -187,12 +188,14 @@ def _plan(host: str, *, idle: str, no_load: bool, size: str, url: str | None, ho
         If one is wrong.
     """
     if not _HOST.fullmatch(host):
-        raise RefusedError(f"HOST: found {host!r}, expected a name or an address")
+        raise RefusedError(f"found {host!r}, ", remedy="expected a name or an address", option="HOST")
     if url is not None and not _URL.fullmatch(url):
-        raise RefusedError(f"--url: found {url!r}, expected http:// or https://")
+        raise RefusedError(f"found {url!r}, ", remedy="expected http:// or https://", option="--url")
     found = quantity(size)
     if found is None or found[1] != "B" or not LEAST_BYTES <= found[0] <= MOST_BYTES:
-        raise RefusedError(f"--bytes: found {size!r}, expected a size from 1MB to 100GB, such as 200MB")
+        raise RefusedError(
+            f"found {size!r}, ", remedy="expected a size from 1MB to 100GB, such as 200MB", option="--bytes"
+        )
     return Plan(
         host,
         idle_s=_time("--idle", idle, "20s", 1.0, LONGEST_IDLE_S),
@@ -207,7 +210,9 @@ def _time(option: str, text: str | None, example: str, least_s: float, most_s: f
     found = positive(option, text, "s", example)
     if found is None or not least_s <= found <= most_s:
         raise RefusedError(
-            f"{option}: found {text}, expected {formats.seconds(least_s)} to {formats.seconds(most_s)}"
+            f"found {text}, ",
+            remedy=f"expected {formats.seconds(least_s)} to {formats.seconds(most_s)}",
+            option=option,
         )
     return found
 

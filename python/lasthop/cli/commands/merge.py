@@ -54,12 +54,14 @@ def merge(
                 left = study.progress.expected - study.progress.done
                 warn(f"{left:,} runs are missing; `lasthop study` with --out {out} makes them")
     except StudyError as error:
-        raise RefusedError(str(error)) from None
+        raise RefusedError.of(error) from None
 
 
 def _store(path: Path) -> Path:
     """Return the store in a directory of results, or the store itself."""
     store = path / STORE if path.is_dir() else path
     if not store.is_file():
-        raise RefusedError(f"{path}: there is no {STORE}; expected a directory of `lasthop study --shard`")
+        raise RefusedError(
+            f"{path}: there is no {STORE}; ", remedy="expected a directory of `lasthop study --shard`"
+        )
     return store

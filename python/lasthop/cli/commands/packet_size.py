@@ -70,7 +70,7 @@ def packet_size(
             found = by_size.table(study, key=key)
             written = [] if out is None else _draw(study, key, out)
     except StudyError as error:
-        raise RefusedError(str(error)) from None
+        raise RefusedError.of(error) from None
     if as_json:
         emit_document(_json(found, key))
     else:
@@ -93,7 +93,7 @@ def _load(path: Path, key: str, sizes: list[str], schemes: list[str], overrides:
             if error.change != by_size.axis(key):
                 raise
             option = "--sizes" if sizes and _takes_sizes(path, key, [*overrides, *chosen]) else "--key"
-            raise RefusedError(f"{option}: {error.message}") from None
+            raise RefusedError.of(error, option, error.message) from None
 
 
 def _takes_sizes(path: Path, key: str, overrides: list[str]) -> bool:

@@ -78,7 +78,7 @@ def paper(
             output.text("results.json", text + "\n")
             page = paper_report.write_html(outcome, output.staging / "report.html", output.staging).name
     except StudyError as error:
-        raise RefusedError(str(error)) from None
+        raise RefusedError.of(error) from None
     except KeyboardInterrupt:
         exit_resumable(f"the finished runs of sweeps are kept in {results}")
     if as_json:
@@ -99,11 +99,13 @@ def _selection(
     missing = {*figures} - {figure.id for figure in drawn}
     if missing:
         there = ", ".join(figure.id for figure in found.figures)
-        raise RefusedError(f"{found.name} has no figure {', '.join(sorted(missing))}; it has {there}")
+        raise RefusedError(
+            f"{found.name} has no figure {', '.join(sorted(missing))}; ", remedy=f"it has {there}"
+        )
     try:
         chosen = found.choose(dict(_pair(text) for text in readings))
     except ValueError as error:
-        raise RefusedError(str(error)) from None
+        raise RefusedError.of(error) from None
     # With --figure no claims are judged: they would need all experiments.
     claims = () if figures else found.claims
     return Selection(found, chosen, full, drawn, claims, seed, run)
@@ -112,7 +114,7 @@ def _selection(
 def _pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals:
-        raise RefusedError(f"--reading: expected NAME=CHOICE, found {text!r}")
+        raise RefusedError(remedy="expected NAME=CHOICE", found=f"{text!r}", option="--reading")
     return name, value
 
 

@@ -77,12 +77,12 @@ def run(
         raise RefusedError("--trace, --figure and --pcap write files and need --out DIR")
     for name in figures:
         if name not in FIGURES:
-            raise RefusedError(f"--figure: {unknown('figure', name, FIGURES)}")
+            raise RefusedError(unknown("figure", name, FIGURES), option="--figure")
     scenarios = load_each_sender(path, overrides or [], scheme or [], sender or [])
     try:
         metrics = [find_metric(name, scenarios) for name in metric or []]
     except ValueError as error:
-        raise RefusedError(f"--metric: {error}") from None
+        raise RefusedError.of(error, "--metric") from None
     # Of several senders, what they share is the scenario as it stands, unless only they use what is set.
     several = len(scenarios) > 1
     scenario = scenarios[0]
@@ -157,9 +157,13 @@ def _check_rows(runs: list[Run], ordered: int) -> None:
     rows = sum(run.recorded_rows for run in runs)
     if rows > _MAX_ROWS:
         raise RefusedError(
-            f"after {len(runs)} of {ordered} runs their traces and series have {rows:,} rows, more than "
-            f"{_MAX_ROWS:,}; run fewer schemes at once, lower the limit or the size of transfers, or run "
-            "without --trace"
+            (
+                f"after {len(runs)} of {ordered} runs their traces and series have {rows:,} rows, "
+                f"more than {_MAX_ROWS:,}; "
+            ),
+            remedy=(
+                "run fewer schemes at once, lower the limit or the size of transfers, or run without --trace"
+            ),
         )
 
 

@@ -19,7 +19,7 @@ def schema(
     """Print the JSON Schema of scenario files, by which editors complete and check them."""
     if gateway:
         if results:
-            raise RefusedError("--results and --gateway are different schemas; state one")
+            raise RefusedError("--results and --gateway are different schemas; ", remedy="state one")
         emit_document(gateway_schema())
         return
     emit_document(Scenario.report_schema() if results else Scenario.json_schema())

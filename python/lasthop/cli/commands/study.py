@@ -14,7 +14,7 @@ import typer
 from lasthop import Scenario
 from lasthop._lasthop import Pool
 from lasthop.cli import complete
-from lasthop.cli.failure import CRASHED, RefusedError, exit_resumable, failed, with_option
+from lasthop.cli.failure import CRASHED, RefusedError, exit_resumable, failed, refused
 from lasthop.cli.option_values import check_export, runs_range, share
 from lasthop.cli.options import (
     AsJson,
@@ -122,20 +122,22 @@ def study(
             else:
                 _run(made, results, jobs=jobs, export=export, html=html, as_json=as_json)
     except ShardError as error:
-        raise RefusedError(f"--shard: {error.problem}") from None
+        raise RefusedError(error.problem, option="--shard") from None
     except StudyError as error:
-        raise RefusedError(with_option(error)) from None
+        raise refused(error) from None
 
 
 def _shard(text: str, export: str | None, html: bool) -> Shard:
     """Read the `I/N` of `--shard`."""
     if export is not None or html:
         option = "--html" if export is None else "--export"
-        raise RefusedError(f"{option}: a shard has only a part of the runs; expected at `lasthop merge`")
+        raise RefusedError(
+            "a shard has only a part of the runs; ", remedy="expected at `lasthop merge`", option=option
+        )
     try:
         return Shard.parse(text)
     except ShardError as error:
-        raise RefusedError(f"--shard: {error.problem}") from None
+        raise RefusedError(error.problem, option="--shard") from None
 
 
 def _run(

@@ -47,6 +47,6 @@ def web(
     try:
         written = page(text, str(path), overrides)
     except MissingModuleError as error:
-        raise RefusedError(str(error)) from None
+        raise RefusedError.of(error) from None
     file = write_text(out or Path(f"{path.stem}.html"), written)
     emit(f"written to {file}: open it in a browser; it needs no server")

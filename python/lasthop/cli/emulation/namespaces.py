@@ -148,7 +148,7 @@ def _hide(path: Path) -> None:
         mount = ["mount", "--bind", "/dev/null", str(path)]
     done = subprocess.run(mount, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise RefusedError(f"--hide: {path} cannot be hidden: {' '.join(done.stderr.split())}")
+        raise RefusedError(f"{path} cannot be hidden: {' '.join(done.stderr.split())}", option="--hide")
 
 
 def _enter_namespaces(*, privileged: bool) -> NoReturn:
@@ -186,7 +186,7 @@ def refuse_without_tools() -> None:
     """Refuse an emulation on a machine without the programs that set up its network."""
     for tool, package in (("unshare", "util-linux"), ("ip", "iproute2")):
         if shutil.which(tool) is None:
-            raise RefusedError(f"emulate needs the program `{tool}`; install {package}")
+            raise RefusedError(f"emulate needs the program `{tool}`; ", remedy=f"install {package}")
 
 
 def command_in_guest(*, privileged: bool) -> list[str]:
@@ -219,9 +219,12 @@ def _isolation(*, privileged: bool = False) -> tuple[str, ...]:
             return options
         problem = " ".join(done.stderr.split())
     raise RefusedError(
-        f"emulate cannot make network namespaces here ({problem}); allow user namespaces, such as by sysctl "
-        "kernel.apparmor_restrict_unprivileged_userns=0 or user.max_user_namespaces=1000, or run it as root "
-        "with --privileged"
+        f"emulate cannot make network namespaces here ({problem}); ",
+        remedy=(
+            "allow user namespaces, such as by sysctl "
+            "kernel.apparmor_restrict_unprivileged_userns=0 or user.max_user_namespaces=1000, "
+            "or run it as root with --privileged"
+        ),
     )
 
 

@@ -187,7 +187,7 @@ def _failures() -> Iterator[None]:
     try:
         yield
     except KernelError as error:
-        raise RefusedError(str(error)) from None
+        raise RefusedError.of(error) from None
     except (guest.LimitError, guest.CrashError) as error:
         raise failed("run", str(error), code=_CODES[type(error)]) from None
     except guest.StoppedError:
@@ -400,7 +400,8 @@ def _mountable(directory: Path) -> Path:
     is_shared_memory = Path("/dev/shm") in path.parents
     if not path.parts[1:] or (path.parts[1] in ("dev", "proc", "sys") and not is_shared_memory):
         raise RefusedError(
-            f"{directory}: guests have their own; choose a directory below another one, such as /home"
+            f"{directory}: guests have their own; ",
+            remedy="choose a directory below another one, such as /home",
         )
     return path
 

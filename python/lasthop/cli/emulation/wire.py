@@ -76,8 +76,12 @@ def emulate(emulation: Emulation, interfaces: tuple[str, str], command: list[str
             carrier = Carrier(emulation, interfaces, mtu, output, stop, wire=True)
         except PermissionError:
             raise RefusedError(
-                "--between: reading frames needs CAP_NET_RAW; run the command as root, or in a network "
-                "namespace of your own (unshare --user --map-root-user --net)"
+                "reading frames needs CAP_NET_RAW; ",
+                remedy=(
+                    "run the command as root, or in a network namespace of your own (unshare --user "
+                    "--map-root-user --net)"
+                ),
+                option="--between",
             ) from None
         carrier.begin()
         ports = Interfaces(interfaces)
@@ -104,18 +108,21 @@ def _checked(interfaces: tuple[str, str], *, force: bool) -> int:
         If one is unfit to be a port of a wire.
     """
     if shutil.which("ip") is None:
-        raise RefusedError("emulate needs the program `ip`; install iproute2")
+        raise RefusedError("emulate needs the program `ip`; ", remedy="install iproute2")
     if interfaces[0] == interfaces[1]:
-        raise RefusedError(f"--between: found {interfaces[0]} twice, expected two interfaces")
+        raise RefusedError(
+            f"found {interfaces[0]} twice, ", remedy="expected two interfaces", option="--between"
+        )
     links = [_link(name) for name in interfaces]
     for name, link in zip(interfaces, links, strict=True):
         for problem in _problems(name, link, force=force):
-            raise RefusedError(f"--between: {name} {problem}")
+            raise RefusedError(f"{name} {problem}", option="--between")
     first, second = (int(link["mtu"]) for link in links)
     if first != second:
         raise RefusedError(
-            f"--between: {interfaces[0]} has an MTU of {first} and {interfaces[1]} of {second}; give both "
-            f"the same: ip link set dev {interfaces[0]} mtu {min(first, second)}"
+            f"{interfaces[0]} has an MTU of {first} and {interfaces[1]} of {second}; ",
+            remedy=f"give both the same: ip link set dev {interfaces[0]} mtu {min(first, second)}",
+            option="--between",
         )
     return first
 
@@ -124,7 +131,7 @@ def _link(name: str) -> dict[str, Any]:
     """Return what `ip` says of an interface of this namespace."""
     known = [each for _, each in socket.if_nameindex()]
     if name not in known:
-        raise RefusedError(f"--between: {unknown('interface', name, known)}")
+        raise RefusedError(unknown("interface", name, known), option="--between")
     (link,) = (each for each in _ip("address", "show", "dev", name) if each)
     return dict(link)
 
