@@ -79,6 +79,7 @@ class ScenarioError(ValueError):
     message: str
     key: str | None
     problem: str
+    remedy: str | None
     file: str
     change: str | None
     line: int | None

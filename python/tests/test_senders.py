@@ -285,7 +285,7 @@ def test_a_setting_of_no_sender_is_refused_by_run_study_and_compare(command: Com
     found = json.loads(command(*race, "--json").stdout)
     assert found["baseline"] == "quinn-cubic basic"
     assert {each["sender"] for each in found["results"]} == {"linux", "quinn-cubic", "quinn-newreno"}
-    race = lasthop.compare(
+    compared = lasthop.compare(
         own, ["linux"], ["basic"], overrides=["tcp.window=64 KB", "limit=1 s"], runs=(2, 2)
     )
-    assert [arm.sender for arm in race.arms] == ["quinn-cubic", "linux"]
+    assert [arm.sender for arm in compared.arms] == ["quinn-cubic", "linux"]
