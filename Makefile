@@ -116,13 +116,12 @@ check-rust: | $(VENV)/.made
 test-python: extension
 	$(PYTEST)
 
-# The two parts of Python's tests; `test` has built the extension before. Those that compute give way to real time. They are
-# one more than processors, since browsers and other programs make some of them wait.
+# The two parts of Python's tests; `test` has built the extension before.
 test-real-time:
 	$(PYTEST) --numprocesses 0 -m real_time
 
 test-computing:
-	nice $(PYTEST) --numprocesses $$(($$(getconf _NPROCESSORS_ONLN) + 1)) -m 'not real_time'
+	$(PYTEST) -m 'not real_time'
 
 # The module of `make web` if it is up to date, or else a quick one that `make web` replaces.
 pages: | $(VENV)/.made
