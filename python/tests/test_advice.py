@@ -17,7 +17,7 @@ import lasthop
 from lasthop.advice import SENDERS, USES, Advice, advise, remedies
 from lasthop.advice.advice import losses_in_words
 from lasthop.advice.wording import assumptions, caution
-from lasthop.fitting import fit, preset_link, scenario_link, stated_link
+from lasthop.fitting import fit, given, preset_link, scenario_link, stated_link
 from lasthop.measurement import Delays, Direction, Measurement, Probes, Rates
 from lasthop.race import Arm
 from lasthop.show.advice_page import document, html
@@ -300,12 +300,15 @@ def test_wrong_input_is_refused(command: Command, arguments: list[str], message:
     assert "Traceback" not in result.stderr
 
 
-def test_a_preset_is_a_link(command: Command, tmp_path: Path) -> None:
+def test_a_preset_is_a_link(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     link = preset_link("rural-wifi")
     assert (link.rate_bps, link.up_rate_bps, link.queue_packets) == (3e6, 3e6, 100)
     assert (link.last_hop_rtt_s, link.rtt_s) == pytest.approx((0.012, 0.052))
     assert losses_in_words(link) == ["as stated: 0.5 % of the packets of 1500 B lost"]
     assert preset_link("rural-wifi", rtt_s=0.1).rtt_s == pytest.approx(0.1)
+    # The rates of Wi-Fi, which take most of the time, are tested by themselves.
+    monkeypatch.setattr(given, "SHORTEST_S", 1.0)
+    monkeypatch.setattr(given, "LONGEST_S", 1.0)
     taken = set()
     for each in lasthop.links():
         every = preset_link(each.name)
