@@ -95,6 +95,18 @@ def around(path: str) -> Document:
     return document
 
 
+def stating(path: str, value: Any) -> dict[str, Any]:
+    """Return a scenario that states a value at `path`."""
+    document = table = copy.deepcopy(around(path))
+    *parents, last = path.split(".")
+    for parent in parents:
+        if not isinstance(table.get(parent), dict):
+            table[parent] = {}
+        table = table[parent]
+    table[last] = copy.deepcopy(value)
+    return document
+
+
 def concrete(path: str) -> str:
     """Return a path with names for its NAMEs."""
     names = {"connection": "x", "host": "fixed", "link": "base-mobile", "mobility": "mobile", "senders": "x"}
@@ -271,14 +283,7 @@ def test_the_schema_has_the_bounds_of_numbers() -> None:
             path = concrete(f"{section.path}.{key.name}".lstrip("."))
             taken, left = [], []
             for number in WHOLE if key.kind == "whole number" else (*WHOLE, -0.5, 0.5):
-                document = copy.deepcopy(around(path))
-                table = document
-                *parents, last = path.split(".")
-                for parent in parents:
-                    if not isinstance(table.get(parent), dict):
-                        table[parent] = {}
-                    table = table[parent]
-                table[last] = number
+                document = stating(path, number)
                 try:
                     read(document)
                     taken.append(number)
@@ -310,14 +315,7 @@ def test_whatever_the_program_accepts_the_schema_accepts() -> None:
             if isinstance(value, list) and "table" in key.kind:
                 # The program would take it for the values of the table's keys in order.
                 continue
-            document = copy.deepcopy(around(path))
-            table = document
-            *parents, last = path.split(".")
-            for parent in parents:
-                if not isinstance(table.get(parent), dict):
-                    table[parent] = {}
-                table = table[parent]
-            table[last] = copy.deepcopy(value)
+            document = stating(path, value)
             try:
                 canonical = read(document).to_toml()
             except ScenarioError:

@@ -96,6 +96,8 @@ pub(crate) struct Host<R> {
     settings: Settings,
     start: Time,
     place: Place,
+    /// Those of the peer and its own, as captures have them.
+    addresses: [SocketAddr; 2],
     endpoint: Endpoint,
     /// How a client connects.
     client: Option<ClientConfig>,
@@ -123,6 +125,13 @@ pub(crate) struct Host<R> {
     buffer: Vec<u8>,
 }
 
+/// The addresses of the peer and of an end that opens the flow or does not, as captures have them.
+fn addresses(place: &Place, opens: bool) -> [SocketAddr; 2] {
+    let (opener, other) = place.flow.ports();
+    let [peer, own] = if opens { [other, opener] } else { [opener, other] };
+    [(place.peer, peer), (place.own, own)].map(|(host, port)| SocketAddr::from((host.address(0), port)))
+}
+
 /// How many frames with data, or that probe, were sent so far.
 fn data_frames(connection: &mut Connection) -> u64 {
     let frames = connection.stats().frame_tx;
@@ -145,6 +154,7 @@ impl<R: Role> Host<R> {
             role,
             settings: *flow.quic,
             start,
+            addresses: addresses(&place, client.is_some()),
             place,
             endpoint,
             client,
@@ -174,14 +184,6 @@ impl<R: Role> Host<R> {
         self.aborted.is_some()
     }
 
-    /// The addresses of the peer and its own, as captures have them.
-    fn addresses(&self) -> [SocketAddr; 2] {
-        let (opener, other) = self.place.flow.ports();
-        let [peer, own] = if self.client.is_some() { [other, opener] } else { [opener, other] };
-        [(self.place.peer, peer), (self.place.own, own)]
-            .map(|(host, port)| SocketAddr::from((host.address(0), port)))
-    }
-
     /// Connects, unless there is a connection that is not lost. What the handshake sends waits for
     /// [`proceed`](Host::proceed).
     pub(crate) fn connect(&mut self, now: Time) {
@@ -190,7 +192,7 @@ impl<R: Role> Host<R> {
         self.forget();
         let number = self.role.number();
         config.initial_dst_cid_provider(Arc::new(move || ids::first_destination(number)));
-        let [peer, _] = self.addresses();
+        let [peer, _] = self.addresses;
         let connection = self.endpoint.connect(clock::instant(now), config, peer, "server");
         self.connection = Some(connection.expect("the address and the version are valid"));
     }
@@ -276,8 +278,7 @@ impl<R: Role> Host<R> {
     /// Hands a datagram to the endpoint.
     fn on_datagram(&mut self, now: Time, data: BytesMut, ecn: Option<EcnCodepoint>, out: &mut Out) {
         let instant = clock::instant(now);
-        let addresses = self.addresses();
-        let event = proto::handle(&mut self.endpoint, instant, addresses, ecn, data, &mut self.buffer);
+        let event = proto::handle(&mut self.endpoint, instant, self.addresses, ecn, data, &mut self.buffer);
         match event {
             Some(DatagramEvent::ConnectionEvent(handle, event)) => {
                 if let Some((_, connection)) = self.connection.as_mut().filter(|(own, _)| *own == handle) {

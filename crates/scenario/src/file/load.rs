@@ -115,7 +115,7 @@ impl Stated {
         let count = !is_canonical && changed(&["topology"]).is_empty();
         let of_file =
             ["cell", "wifi", "shared"].into_iter().filter(|table| count && document.is_unchanged(table));
-        // As may be the file's sender, for other connections.
+        // The file's sender may be there for connections that changes have replaced.
         let is_kept = is_canonical || !changed(&["topology", "connection", "application"]).is_empty();
         let is_of_file = document.read_unchanged("sender") == scenario.sender;
         let sender = scenario.sender.is_some() && !(is_kept && is_of_file);

@@ -270,6 +270,6 @@ def emulate(
     if server is not None or mtu is not None or hide or privileged:
         raise RefusedError(
             "--server, --mtu, --hide and --privileged set up the ends that emulate makes; ",
-            remedy="with --between, the ends are yours",
+            remedy="leave them out, since with --between the ends are yours",
         )
     raise typer.Exit(wire.emulate(emulation, between, command or [], force=force))
